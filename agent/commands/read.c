@@ -7,17 +7,19 @@
 
 #include "agent/commands/commands.h"
 #include "agent/examine/process/process.h"
+#include "agent/examine/show/byte_dump.h"
 #include "agent/examine/show/process_session.h"
 #include "agent/examine/show/read_captures.h"
 #include "agent/examine/show/read_files.h"
+#include "agent/examine/show/read_page.h"
 #include "agent/examine/show/symbol_options.h"
 #include "agent/examine/smear/input.h"
-#include "agent/examine/smear/print.h"
 #include "agent/examine/virtual/virtual.h"
 #include "agent/image/image_out.h"
 #include "agent/shared/container/container.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/container/manifest_read.h"
+#include "agent/shared/container/origin.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
@@ -130,273 +132,23 @@ struct read_request {
 	struct output *out; /* NULL: the bytes are shown, or not wanted */
 	bool is_stdout;
 	uint64_t pages;
-	/* The line of the dump before this one, to leave out what only repeats it. */
-	uint8_t line[16];
-	bool has_line;
-	bool starred;
 };
-
-/*
- * What is said of a page
- */
-
-static const char *state_of(const struct virtual_page *p)
-{
-	return pte_state_name(p->row.pte.state);
-}
-
-/* "marker" needs to say of what. */
-static void put_state(const struct virtual_page *p, char *ret, size_t size)
-{
-	char marker[PTE_MARKER_NAME_MAX];
-
-	if (p->row.pte.state == PTE_MARKER) {
-		pte_marker_name(p->row.pte.marker, marker);
-		snprintf(ret, size, "%s (%s)", state_of(p), marker);
-	} else {
-		snprintf(ret, size, "%s", state_of(p));
-	}
-}
-
-static void put_target(const struct virtual_page *p, char *ret, size_t size)
-{
-	const struct pte *x = &p->row.pte;
-
-	if (p->level == 1 && pte_place(x) == PLACE_FRAME)
-		snprintf(ret, size, ", frame 0x%" PRIx64, x->frame);
-	else if (p->level == 1 && pte_place(x) == PLACE_SLOT)
-		snprintf(ret, size, ", slot 0x%" PRIx64 " of file %" PRIu32, x->slot, x->file);
-	else if (p->level != 1)
-		snprintf(ret, size, " at level %u", p->level);
-	else
-		*ret = '\0';
-}
-
-/* A page that only a file on a disk has, or that came from there. */
-static bool file_behind(const struct read_request *r, const struct virtual_page *p,
-			struct process_file *ret)
-{
-	return r->process && (p->given == GIVEN_NOTHING || p->given == GIVEN_FILE) &&
-	       (p->row.pte.state == PTE_SUBSECTION || p->row.pte.state == PTE_FILE_BACKED) &&
-	       process_file_of(r->process, p->va, ret);
-}
-
-static void put_file(const struct read_request *r, const struct virtual_page *p, char *ret,
-		     size_t size)
-{
-	struct process_file f;
-
-	*ret = '\0';
-	if (!file_behind(r, p, &f))
-		return;
-	if (f.has_offset)
-		snprintf(ret, size, "%.400s, offset 0x%" PRIx64, f.name, f.offset);
-	else
-		snprintf(ret, size, "%.400s", f.name);
-}
-
-static void put_file_source(const struct read_request *r, const char *file, char *ret, size_t size)
-{
-	char origin[320];
-
-	read_files_text(file_pages_source(r->files), origin, sizeof(origin));
-	snprintf(ret, size, "from the file %s, %s", file, origin);
-}
-
-static void put_page_source(const struct read_request *r, const struct virtual_page *p, char *ret,
-			    size_t size)
-{
-	const struct smear_row *row = &p->row;
-	char captures[64] = "", file[448];
-
-	if (row->captures > 1 || row->older)
-		snprintf(captures, sizeof(captures), ", %s of %" PRIu64 " captures",
-			 row->older ? "an older" : "the newest", row->captures);
-	put_file(r, p, file, sizeof(file));
-	if (p->given == GIVEN_NOTHING)
-		snprintf(ret, size, "nothing: %s%s%s", p->why, file[0] ? ": " : "", file);
-	else if (p->given == GIVEN_FILE)
-		put_file_source(r, file, ret, size);
-	else if (p->given == GIVEN_ZEROS)
-		snprintf(ret, size, "zeros");
-	else if (p->given == GIVEN_COMPRESSED && r->info->still)
-		snprintf(ret, size, "from the compression store");
-	else if (p->given == GIVEN_COMPRESSED)
-		snprintf(ret, size, "from the compression store at %.6f s, window %.6f s",
-			 ((double)row->content.start - (double)r->begun) / 1e9,
-			 (double)row->window / 1e9);
-	else if (r->info->still)
-		snprintf(ret, size, "from \"%.100s\"", p->stream);
-	else
-		snprintf(ret, size, "from \"%.100s\" at %.6f s, window %.6f s%s", p->stream,
-			 ((double)row->content.start - (double)r->begun) / 1e9,
-			 (double)row->window / 1e9, captures);
-}
-
-static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
-{
-	const enum trust t = verdict_trust(p->row.verdict);
-
-	if (!p->has_verdict || p->given == GIVEN_NOTHING)
-		*ret = '\0';
-	else if (t == TRUST_SAFE)
-		snprintf(ret, size, "; safe");
-	else if (t == TRUST_NOT_APPLICABLE)
-		snprintf(ret, size, "; safe or at risk: not applicable");
-	else if (p->doubt)
-		snprintf(ret, size, "; %s (%s: %s)", trust_name(t), verdict_name(p->row.verdict),
-			 p->doubt);
-	else
-		snprintf(ret, size, "; %s (%s)", trust_name(t), verdict_name(p->row.verdict));
-}
-
-static void put_page(const struct read_request *r, const struct virtual_page *p, char *ret,
-		     size_t size)
-{
-	char target[64], source[1024], verdict[384], pages[40] = "", proto[64] = "", line[1728];
-	char state[64];
-
-	put_state(p, state, sizeof(state));
-	put_target(p, target, sizeof(target));
-	put_page_source(r, p, source, sizeof(source));
-	put_verdict(p, verdict, sizeof(verdict));
-	if (p->pages > 1)
-		snprintf(pages, sizeof(pages), " (%" PRIu64 " pages)", p->pages);
-	if (p->row.followed)
-		snprintf(proto, sizeof(proto), " -> 0x%" PRIx64 " at 0x%" PRIx64, p->row.pte.raw,
-			 p->row.proto);
-	snprintf(line, sizeof(line), "0x%016" PRIx64 "%s  entry 0x%" PRIx64 "%s %s%s; %s%s", p->va,
-		 pages, p->row.raw, proto, state, target, source, verdict);
-	text_printable(line, ret, size);
-}
-
-static void put_times(json_t *o, const char *start, const char *end, const struct rsz_times *t)
-{
-	json_object_set_new(o, start, json_integer((json_int_t)t->start));
-	json_object_set_new(o, end, json_integer((json_int_t)t->end));
-}
-
-static json_t *page_json(const struct read_request *r, const struct virtual_page *p)
-{
-	const struct smear_row *row = &p->row;
-	char marker[PTE_MARKER_NAME_MAX];
-	struct process_file f;
-	json_t *o =
-		json_pack("{s:s, s:o, s:I, s:o, s:s, s:i, s:s}", "schema", JSON_SCHEMA("read"),
-			  "va", json_sprintf("0x%" PRIx64, p->va), "pages", (json_int_t)p->pages,
-			  "entry", json_sprintf("0x%" PRIx64, row->raw), "state", state_of(p),
-			  "level", (int)p->level, "content", given_name(p->given));
-
-	if (!o)
-		return NULL;
-	put_times(o, "entry_start_ns", "entry_end_ns", &row->seen);
-	if (row->followed) {
-		json_object_set_new(o, "prototype", json_sprintf("0x%" PRIx64, row->pte.raw));
-		json_object_set_new(o, "prototype_va", json_sprintf("0x%" PRIx64, row->proto));
-	}
-	if (p->level == 1 && pte_place(&row->pte) == PLACE_FRAME) {
-		json_object_set_new(o, "frame", json_integer((json_int_t)row->pte.frame));
-	} else if (p->level == 1 && pte_place(&row->pte) == PLACE_SLOT) {
-		json_object_set_new(o, "file", json_integer((json_int_t)row->pte.file));
-		json_object_set_new(o, "slot", json_integer((json_int_t)row->pte.slot));
-	}
-	if (row->pte.state == PTE_MARKER) {
-		pte_marker_name(row->pte.marker, marker);
-		json_object_set_new(o, "marker", json_string(marker));
-	}
-	if (p->stream) {
-		json_object_set_new(o, "stream", json_text(p->stream));
-		put_times(o, "start_ns", "end_ns", &row->content);
-		json_object_set_new(o, "captures", json_integer((json_int_t)row->captures));
-		json_object_set_new(o, "newest", json_boolean(!row->older));
-		if (!r->info->still)
-			json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
-	}
-	if (p->given == GIVEN_COMPRESSED) {
-		put_times(o, "start_ns", "end_ns", &row->content);
-		if (!r->info->still)
-			json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
-	}
-	if (p->why)
-		json_object_set_new(o, "why", json_string(p->why));
-	if (file_behind(r, p, &f)) {
-		json_object_set_new(o, "mapped_file", json_text(f.name));
-		if (f.has_offset)
-			json_object_set_new(o, "mapped_offset", json_u64(f.offset));
-	}
-	if (p->given == GIVEN_FILE)
-		json_object_set_new(o, "file_source", read_files_json(file_pages_source(r->files)));
-	if (p->has_verdict) {
-		json_object_set_new(o, "change", json_string(smear_row_change(row)));
-		json_object_set_new(o, "trust",
-				    json_string(trust_name(verdict_trust(row->verdict))));
-		json_object_set_new(o, "verdict", json_string(verdict_name(row->verdict)));
-	}
-	if (p->doubt)
-		json_object_set_new(o, "doubt", json_text(p->doubt));
-	return o;
-}
 
 static enum status tell_page(const struct read_request *r, const struct virtual_page *p,
 			     struct err *e)
 {
-	char line[2048];
+	const struct read_page_context x = { r->begun, r->info, r->process, r->files };
+	char line[READ_PAGE_TEXT_MAX];
 
 	if (r->o->json)
-		return json_print(page_json(r, p), JSON_COMPACT, e);
-	put_page(r, p, line, sizeof(line));
+		return json_print(read_page_json(&x, p), JSON_COMPACT, e);
+	read_page_text(&x, p, line);
 	if (r->is_stdout)
-		log_info_with(JSON_FIELDS(field_json("page", page_json(r, p))), "page", "%s", line);
+		log_info_with(JSON_FIELDS(field_json("page", read_page_json(&x, p))), "page", "%s",
+			      line);
 	else
 		printf("%s\n", line);
 	return ST_OK;
-}
-
-/*
- * Its bytes
- */
-
-/*
- * As hexdump -C has it: 16 bytes a line, what repeats is a star. Bytes around those wanted are
- * blank.
- */
-static void dump_line(struct read_request *r, uint64_t va, const uint8_t *bytes, size_t from,
-		      size_t to)
-{
-	const bool whole = from == 0 && to == 16;
-	char text[17];
-
-	if (whole && r->has_line && !memcmp(bytes, r->line, 16)) {
-		if (!r->starred)
-			printf("*\n");
-		r->starred = true;
-		return;
-	}
-	memcpy(r->line, bytes, 16);
-	r->has_line = whole;
-	r->starred = false;
-	printf("0x%016" PRIx64 " ", va);
-	for (size_t i = 0; i < 16; i++) {
-		const bool wanted = i >= from && i < to;
-
-		text[i] = !wanted                               ? ' '
-			  : bytes[i] >= 0x20 && bytes[i] < 0x7f ? (char)bytes[i]
-								: '.';
-		if (wanted)
-			printf("%s%02x", i == 8 ? "  " : " ", bytes[i]);
-		else
-			printf("%s  ", i == 8 ? "  " : " ");
-	}
-	text[16] = '\0';
-	printf("  |%s|\n", text);
-}
-
-static void dump_page(struct read_request *r, uint64_t va, const uint8_t *bytes, size_t from,
-		      size_t to)
-{
-	r->has_line = false;
-	for (size_t at = from & ~(size_t)15; at < to; at += 16)
-		dump_line(r, va + at, bytes + at, at < from ? from - at : 0, MIN(to - at, 16));
 }
 
 /* What was asked for of the page at `va`: bytes [*from, *to). */
@@ -436,7 +188,7 @@ static enum status take_page(void *context, const struct virtual_page *p, struct
 		return write_pages(r, p, e);
 	if (!st && p->bytes && !r->o->json) {
 		clip(r, p->va, &from, &to);
-		dump_page(r, p->va, p->bytes, from, to);
+		byte_dump_print(p->va, p->bytes, from, to);
 	}
 	if (!st && interrupted())
 		st = interrupt_status(e);
