@@ -150,6 +150,15 @@ static inline uint32_t by_width(const struct sim_heap_builder *b, uint32_t wide,
 /* Does nothing, and says so, from the first failure on. */
 void sim__heap_fail(struct sim_heap_builder *b, const char *why);
 
+#define GRANULARITY    UINT64_C(0x10000)
+#define COMMIT_DEFAULT UINT64_C(0x2000)
+/* Segments double up to this (RtlpExtendHeap; 0x10000 below 16 MiB less guard pages). */
+#define RESERVE_MAX    UINT64_C(0xfd0000)
+
+/* A segment whose first `head` units are the heap's own; one for `bytes` more. False: failed. */
+bool sim__heap_add_segment(struct sim_heap_builder *b, uint64_t va, uint64_t reserve,
+			   uint64_t commit, uint32_t head);
+bool sim__heap_more(struct sim_heap_builder *b, uint64_t bytes);
 struct sim_heap_region *sim__heap_segment(const struct sim_heap_builder *b, uint32_t chunk);
 uint64_t sim__chunk_va(const struct sim_heap_builder *b, uint32_t chunk);
 /* The bytes at an address of the heap. */

@@ -10,35 +10,25 @@
 #include <string.h>
 
 #include "agent/simulator/files.h"
-#include "agent/simulator/leaker.h"
 #include "agent/simulator/making.h"
-#include "agent/simulator/manager.h"
 #include "agent/simulator/resolver.h"
 #include "agent/simulator/wow64.h"
-#include "formats/base/array.h"
+#include "formats/base/bytes.h"
 
 /* 100 ns from 1601 to when the machine's clock was 0: 2015-01-01. */
 #define EPOCH         UINT64_C(130645440000000000)
 
-#define GRANULE       UINT64_C(0x10000)
+#define TEB_PAGES     2
+
 #define LOW_FIRST     UINT64_C(0x20000)
 #define LOW_END       UINT64_C(0x10000000)
 #define HIGH_FIRST    UINT64_C(0x20000000000)
 /* Of a 32-bit process: not what two letters of UTF-16 look like as an address. */
 #define NARROW_FIRST  UINT64_C(0x1000000)
 
-/* Nine tenths of a megabyte of a stack were never used, nor committed. */
-#define STACK_PAGES   64
-#define STACK_USED    5
-#define KERNEL_STACK  6 /* pages */
 #define KERNEL_STACKS (SIM_SYSTEM_PTES + UINT64_C(0x4000000000))
-#define TRAP_FRAME    0x190
-#define TEB_PAGES     2
-#define TID_STEP      4
 
-#define DATA_PAGES    2
 #define LDR_AT        0x200 /* PEB_LDR_DATA */
-
 #define LDR_ENTRY     0x120
 
 /* Lists of loader entries: where the head is in PEB_LDR_DATA, and the links in an entry. */
@@ -326,118 +316,6 @@ static bool map_images(struct sim_making *x)
 }
 
 /*
- * Threads
- */
-
-static void link_thread(struct sim_making *x, uint64_t links)
-{
-	struct machine *m = x->in->m;
-	const uint64_t head = x->eprocess + x->in->layout->threads;
-	const uint64_t last = get_le64(sim__kernel_bytes(m, head + 8));
-
-	put_le64(sim__kernel_bytes(m, links), head);
-	put_le64(sim__kernel_bytes(m, links + 8), last);
-	put_le64(sim__kernel_bytes(m, last), links);
-	put_le64(sim__kernel_bytes(m, head + 8), links);
-}
-
-/* As a system call leaves it: most registers, and a stack above which the kernel has gone on. */
-static bool put_kernel_stack(struct sim_making *x, uint8_t *thread, uint64_t rsp, uint64_t rip)
-{
-	struct sim_inside *in = x->in;
-	const struct sim_layout *l = in->layout;
-	const uint64_t limit = in->stacks, base = limit + KERNEL_STACK * PAGE_SIZE;
-	const uint64_t frame = base - 0x200 - TRAP_FRAME, top = frame - 0x180;
-	uint8_t *at;
-
-	for (uint64_t va = limit; va < base; va += PAGE_SIZE)
-		if (!sim__kernel_map(in->m, va))
-			return false;
-	in->stacks = base + PAGE_SIZE;
-	put_le64(thread + l->stack_limit, limit);
-	put_le64(thread + l->stack_base, base);
-	put_le64(thread + l->kernel_stack, top);
-	put_le64(thread + l->trap_frame, frame);
-	for (uint64_t va = top; va < frame; va += 8)
-		put_le64(sim__kernel_bytes(in->m, va), sim_draw(&in->random) & 0xffff);
-	at = sim__kernel_bytes(in->m, frame);
-	put_le64(at + 0x38, rip); /* Rcx, as syscall leaves it */
-	put_le64(at + 0x168, rip);
-	put_le16(at + 0x170, 0x33); /* SegCs: user mode */
-	put_le64(at + 0x180, rsp);
-	put_le16(at + 0x188, 0x2b);
-	return true;
-}
-
-static void put_teb(struct sim_making *x, uint8_t *teb, uint64_t va, uint32_t tid, uint64_t stack)
-{
-	const uint64_t base = stack + STACK_PAGES * PAGE_SIZE;
-
-	put_le64(teb + 8, base);
-	put_le64(teb + 0x10, base - STACK_USED * PAGE_SIZE);
-	put_le64(teb + 0x30, va);
-	put_le64(teb + 0x40, x->p->pid);
-	put_le64(teb + 0x48, tid);
-	put_le64(teb + 0x60, x->peb);
-	put_le64(teb + 0x1478, stack); /* DeallocationStack */
-}
-
-/* Return addresses into code, and saved words between them; a guard page below. */
-static uint64_t put_stack(struct sim_making *x, uint64_t va)
-{
-	struct sim_inside *in = x->in;
-	const uint32_t from = STACK_PAGES - STACK_USED;
-	uint8_t *bytes = sim__making_private(x, va, STACK_PAGES, from, STACK_USED);
-	uint8_t *guard;
-
-	if (!bytes)
-		return 0;
-	for (size_t at = 2 * PAGE_SIZE; at < STACK_USED * PAGE_SIZE; at += 0x40) {
-		put_le64(bytes + at, in->ntdll.base + PAGE_SIZE + sim_below(&in->random, 0x3000));
-		put_le64(bytes + at + 0x10, sim_below(&in->random, 0x1000));
-		put_le64(bytes + at + 0x20, va + (from * PAGE_SIZE) + at + 0x40);
-	}
-	guard = sim__table_entry(in->m, x->p->root, va + (from - 1) * PAGE_SIZE, 1, true);
-	if (!guard)
-		return 0;
-	put_le64(guard, sim__entry_zero(MM_READWRITE | MM_DECOMMIT)); /* 0x10 beside it: guard */
-	return va + from * PAGE_SIZE + 2 * PAGE_SIZE;
-}
-
-static bool put_thread(struct sim_making *x, uint32_t i)
-{
-	struct sim_inside *in = x->in;
-	const struct sim_layout *l = in->layout;
-	const uint32_t tid = x->p->pid + TID_STEP * (i + 1);
-	const uint64_t stack = sim__making_place(x, STACK_PAGES), rsp = put_stack(x, stack);
-	const uint64_t teb = x->tebs + (uint64_t)(x->teb_step * (int64_t)i);
-	const struct sim_image *library = x->narrow ? &in->kernel32_32 : &in->kernel32;
-	const uint64_t start = (i ? library->base : x->program->base) + PAGE_SIZE + 0x40 * i;
-	uint64_t va;
-	uint8_t *at = sim__pool_take(&in->pools, POOL_NONPAGED, 0x900, "Thre", &va);
-
-	if (!rsp || !at || !put_kernel_stack(x, at, rsp, in->ntdll.base + PAGE_SIZE + 0x14))
-		return false;
-	put_le32(at, 0x00580006); /* DISPATCHER_HEADER: a thread */
-	put_le64(at + l->teb, teb);
-	put_le64(at + l->process, x->eprocess);
-	put_le64(at + l->cid, x->p->pid);
-	put_le64(at + l->cid + 8, tid);
-	put_le64(at + l->start, start);
-	link_thread(x, va + l->thread_links);
-	x->rsp[x->n_threads] = rsp;
-	x->thread_bytes[x->n_threads++] = at;
-	put_teb(x, x->teb_bytes[i], teb, tid, stack);
-	if (in->m->told)
-		fprintf(in->m->told,
-			"thread,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64 ",0x%" PRIx64
-			",0x%" PRIx64 ",0x%" PRIx64 ",0x%" PRIx64 "\n",
-			x->p->pid, tid, va, teb, stack + (STACK_PAGES - STACK_USED) * PAGE_SIZE,
-			stack + STACK_PAGES * PAGE_SIZE, start, rsp);
-	return !x->narrow || sim__wow64_thread(x, i, teb, tid);
-}
-
-/*
  * EPROCESS
  */
 
@@ -529,241 +407,6 @@ static void tell_vads(const struct sim_making *x)
 }
 
 /*
- * Pages
- */
-
-static bool is_zero(const uint8_t *page)
-{
-	return !page[0] && !memcmp(page, page + 1, PAGE_SIZE - 1);
-}
-
-struct states {
-	uint32_t n[POPULATE_EMPTY + 1];
-};
-
-/* What a page of a region is at first. One of zeros was never touched. */
-static enum populate state_of(const struct machine *m, const struct sim_region *r, uint32_t i,
-			      bool kernel, uint64_t *random)
-{
-	const uint64_t at = sim_below(random, 100);
-	const uint64_t paged = kernel ? m->spec.pool_paged : m->spec.region_paged;
-
-	if (r->committed && !r->committed[i])
-		return POPULATE_EMPTY;
-	if (is_zero(r->bytes + (size_t)i * PAGE_SIZE))
-		return POPULATE_ZERO;
-	if (at < paged)
-		return POPULATE_PAGED;
-	return !kernel && at - paged < m->spec.region_transition ? POPULATE_TRANSITION
-								 : POPULATE_VALID;
-}
-
-static bool populate_regions(struct sim_inside *in, uint32_t process)
-{
-	struct machine *m = in->m;
-	const struct sim_process *p = &m->processes[process];
-
-	for (size_t i = 0; i < p->regions.count; i++) {
-		const struct sim_region *r = &p->regions.at[i];
-		struct states s = { 0 };
-
-		for (uint32_t k = 0; k < r->pages; k++) {
-			const uint8_t set = in->states && process == m->main
-						    ? in->states[r->before + k]
-						    : SIM_RESOLVER_ANY;
-			const enum populate state =
-				set == SIM_RESOLVER_ANY ? state_of(m, r, k, !process, &in->random)
-							: (enum populate)set;
-
-			if (!sim__populate_page(m, process, p->pages + r->before + k, state))
-				return false;
-			s.n[state]++;
-		}
-		if (m->told)
-			fprintf(m->told,
-				"pages,%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64 ",%" PRIu32 ",%" PRIu32
-				",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "\n",
-				p->pid, r->va, r->va + (uint64_t)r->pages * PAGE_SIZE - 1,
-				s.n[POPULATE_VALID], s.n[POPULATE_TRANSITION], s.n[POPULATE_PAGED],
-				s.n[POPULATE_ZERO], s.n[POPULATE_EMPTY]);
-	}
-	return true;
-}
-
-/* A page of a file is mapped, or was once, or the process has not come to it yet. */
-static uint64_t mapped_entry(struct sim_inside *in, const struct sim_section *s, uint32_t page)
-{
-	uint32_t part;
-	const uint64_t prototype = sim__section_prototype(s, page, &part);
-	const uint64_t kind = sim_below(&in->random, 6);
-
-	if (kind < 3 && s->frames[page] != SIM_NONE) {
-		const uint64_t raw = sim__entry_user(in->m, s->frames[page], false);
-
-		return (s->part[part].executable ? raw & ~ENTRY_NO_EXECUTE : raw) | ENTRY_ACCESSED;
-	}
-	if (kind == 5)
-		return 0;
-	return kind == 4 ? ENTRY_VAD : sim__entry_prototype(in->m, prototype);
-}
-
-static bool note_mapping(struct machine *m, uint32_t process, const struct sim_vad *v)
-{
-	if (m->n_mappings == m->mapping_room) {
-		struct sim_mapping *at = array_grow(m->mappings, &m->mapping_room, sizeof(*at));
-
-		if (!at)
-			return false;
-		m->mappings = at;
-	}
-	m->mappings[m->n_mappings++] = (struct sim_mapping){
-		.process = process,
-		.pages = (uint32_t)(v->last - v->first + 1),
-		.vpn = v->first,
-		.mapped = v->section->vpn + v->from,
-	};
-	return true;
-}
-
-/* Pages of which the process has a copy of its own are its regions'. */
-static bool map_sections(struct sim_making *x)
-{
-	struct machine *m = x->in->m;
-
-	for (size_t i = 0; i < x->vads.count; i++) {
-		const struct sim_vad *v = &x->vads.at[i];
-
-		if (!v->section || v->section == &x->in->shared)
-			continue;
-		if (!note_mapping(m, x->process, v))
-			return false;
-		for (uint64_t vpn = v->first; vpn <= v->last; vpn++) {
-			uint8_t *entry;
-
-			if (sim__regions_find(&x->p->regions, vpn))
-				continue;
-			entry = sim__table_entry(m, x->p->root, vpn << PAGE_SHIFT, 1, true);
-			if (!entry)
-				return false;
-			put_le64(entry, mapped_entry(x->in, v->section,
-						     v->from + (uint32_t)(vpn - v->first)));
-		}
-	}
-	return true;
-}
-
-/*
- * Files
- */
-
-/* Two processes of one name run one program. Behind what the main process has. */
-static const struct sim_image *find_program(struct sim_inside *in, const char *name, bool narrow,
-					    struct err *e)
-{
-	const uint64_t at = in->layout->seven ? UINT64_C(0xa3f000000) : UINT64_C(0x7ff600000000);
-	struct sim_image *image;
-	char *path;
-
-	for (size_t i = 0; i < in->n_programs; i++)
-		if (!strcmp(sim__image_name(&in->programs[i]), name) &&
-		    in->programs[i].narrow == narrow)
-			return &in->programs[i];
-	if (in->n_programs == PROGRAMS_MAX) {
-		err_set(e, ST_USAGE, "there are too many different programs");
-		return NULL;
-	}
-	image = &in->programs[in->n_programs];
-	path = in->paths[in->n_programs];
-	snprintf(path, SIM_NAME_MAX, "\\Windows\\%s\\%s", narrow ? "SysWOW64" : "System32", name);
-	*image = (struct sim_image){
-		.path = path,
-		.base = at + in->n_programs * UINT64_C(0x1000000) +
-			sim_below(&in->random, 0x80) * GRANULE,
-		.text_pages = 6,
-		.data_pages = 2,
-		.narrow = narrow,
-	};
-	if (narrow)
-		image->base = UINT64_C(0x400000) + image->base % (0x40 * GRANULE);
-	if (narrow && in->m->spec.leaker && !strcmp(name, in->m->spec.process))
-		sim__leaker_program(image);
-	in->n_programs++;
-	return sim__image_make(image, &in->pools, &in->random, e) ? NULL : image;
-}
-
-/* Of the data file's last page, which is longer than the file. */
-#define DATA_REST 0x4d3
-
-/* A data file that has grown, so that it has two subsections. */
-static enum status make_data(struct sim_inside *in, struct err *e)
-{
-	uint8_t *bytes = calloc(48, PAGE_SIZE);
-
-	if (!bytes)
-		return err_nomem(e);
-	in->data = (struct sim_section){
-		.path = "\\Windows\\Globalization\\Sorting\\SortDefault.nls",
-		.pages = 48,
-		.parts = 2,
-		.part = { { .pages = 32, .file_size = 32 * PAGE_SIZE },
-			  { .pages = 16,
-			    .file_at = 32 * PAGE_SIZE,
-			    .file_size = 16 * PAGE_SIZE - DATA_REST } },
-	};
-	for (size_t at = 0; at < 48 * PAGE_SIZE; at += 8)
-		put_le64(bytes + at, sim_draw(&in->random) & UINT64_C(0x00ff00ff00ff00ff));
-	memset(bytes + 48 * PAGE_SIZE - DATA_REST, 0, DATA_REST);
-	return sim__section_make(&in->data, bytes, &in->pools, &in->random, e);
-}
-
-static enum status make_files(struct sim_inside *in, struct err *e)
-{
-	const uint64_t at = in->layout->seven ? UINT64_C(0x7fefd000000) : UINT64_C(0x7ffb00000000);
-	const uint64_t slide = sim_below(&in->random, 0x40) * GRANULE;
-	enum status st;
-
-	in->ntdll = (struct sim_image){ .path = "\\Windows\\System32\\ntdll.dll",
-					.base = at + UINT64_C(0x800000) + slide,
-					.text_pages = 20,
-					.data_pages = DATA_PAGES,
-					.library = true };
-	in->kernel32 = (struct sim_image){ .path = "\\Windows\\System32\\kernel32.dll",
-					   .base = at + slide,
-					   .text_pages = 12,
-					   .data_pages = 1,
-					   .library = true };
-	in->unlisted = (struct sim_image){ .path = "\\Users\\Public\\updater.dll",
-					   .base = at - UINT64_C(0x800000) + slide,
-					   .text_pages = 4,
-					   .data_pages = 1,
-					   .library = true };
-	in->resolver = (struct sim_image){ .path = "\\Windows\\System32\\dnsrslvr.dll",
-					   .base = at + UINT64_C(0x1800000) + slide,
-					   .text_pages = 8,
-					   .data_pages = 1,
-					   .library = true };
-	in->shared = (struct sim_section){
-		.path = "\\ProgramData\\shared.dat",
-		.pages = SIM_SHARED_PAGES,
-		.parts = 1,
-		.part = { { .pages = SIM_SHARED_PAGES,
-			    .file_size = SIM_SHARED_PAGES * PAGE_SIZE } },
-	};
-	st = sim__image_make(&in->ntdll, &in->pools, &in->random, e);
-	if (!st)
-		st = sim__image_make(&in->kernel32, &in->pools, &in->random, e);
-	if (!st)
-		st = sim__image_make(&in->unlisted, &in->pools, &in->random, e);
-	if (!st && in->m->spec.resolver)
-		st = sim__image_make(&in->resolver, &in->pools, &in->random, e);
-	if (!st)
-		st = make_data(in, e);
-	if (!st)
-		st = sim__section_adopt(&in->shared, &in->pools, e);
-	return st || !in->m->spec.wow64 ? st : sim__wow64_files(in, e);
-}
-
-/*
  * All of it
  */
 
@@ -796,7 +439,7 @@ static enum status make_process(struct sim_making *x, struct err *e)
 		tell_process(x);
 		return ST_OK;
 	}
-	x->program = find_program(in, x->p->name, x->narrow, e);
+	x->program = sim__inside_program(in, x->p->name, x->narrow, e);
 	if (!x->program)
 		return ST_USAGE;
 	if (!put_space(x))
@@ -806,7 +449,7 @@ static enum status make_process(struct sim_making *x, struct err *e)
 	if (x->narrow && !sim__wow64_peb(x))
 		return err_no_room(e);
 	for (uint32_t i = 0; i < in->m->spec.threads; i++)
-		if (!put_thread(x, i))
+		if (!sim__making_thread(x, i))
 			return err_no_room(e);
 	st = sim__making_heaps(x, e);
 	if (st)
@@ -816,7 +459,8 @@ static enum status make_process(struct sim_making *x, struct err *e)
 		if (!in->states)
 			return err_set(e, ST_USAGE, "the resolver's heaps are not the paper's");
 	}
-	if (!sim__vads_put(&x->vads, &in->pools, x->eprocess, x->bytes) || !map_sections(x))
+	if (!sim__vads_put(&x->vads, &in->pools, x->eprocess, x->bytes) ||
+	    !sim__making_map_sections(x))
 		return err_no_room(e);
 	tell_process(x);
 	tell_vads(x);
@@ -852,14 +496,14 @@ static enum status add_process(struct sim_inside *in, uint32_t process, struct e
 static enum status make_all(struct sim_inside *in, struct err *e)
 {
 	struct machine *m = in->m;
-	enum status st = make_files(in, e);
+	enum status st = sim__inside_files(in, e);
 
 	for (uint32_t i = 0; i < m->n_processes && !st; i++)
 		st = add_process(in, i, e);
 	if (!st)
 		st = sim__pools_finish(&in->pools, e);
 	for (uint32_t i = 0; i < m->n_processes && !st; i++)
-		st = populate_regions(in, i) ? ST_OK : err_no_room(e);
+		st = sim__inside_populate(in, i) ? ST_OK : err_no_room(e);
 	return st;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process while what it holds is made: inside.c begins, heaps.c adds its heaps.
+ * A process while what it holds is made: inside.c begins, with inside_*.c; heaps.c adds its heaps.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_MAKING_H
 #define RAMSEAL_AGENT_SIMULATOR_MAKING_H
@@ -9,6 +9,7 @@
 #include "agent/simulator/vads.h"
 
 #define PROGRAMS_MAX            64
+#define GRANULE                 UINT64_C(0x10000)
 #define THREADS_MAX             8 /* as in spec.h */
 
 /* In the copy of ntdll's data that a process has: PEB.ProcessHeaps leads there. */
@@ -93,6 +94,19 @@ uint8_t *sim__making_private(struct sim_making *x, uint64_t va, uint32_t pages, 
 uint8_t *sim__making_map(struct sim_making *x, const struct sim_image *image);
 /* For the account; `seen` as in inside.h. */
 void sim__making_tell_module(struct sim_making *x, const struct sim_image *image, const char *seen);
+
+/* inside_files.c: all but the programs, which are made as their processes are. */
+enum status sim__inside_files(struct sim_inside *in, struct err *e);
+/* Two processes of one name run one program. Behind what the main process has. */
+const struct sim_image *sim__inside_program(struct sim_inside *in, const char *name, bool narrow,
+					    struct err *e);
+
+/* inside_threads.c: the i-th thread. False without memory. */
+bool sim__making_thread(struct sim_making *x, uint32_t i);
+
+/* inside_pages.c: false without memory. */
+bool sim__making_map_sections(struct sim_making *x);
+bool sim__inside_populate(struct sim_inside *in, uint32_t process);
 
 struct sim_heap;
 

@@ -8,7 +8,6 @@
 #include "agent/simulator/manager.h"
 #include "formats/base/bytes.h"
 
-#define GRANULE        UINT64_C(0x10000)
 #define TEB_PAGES      3 /* two of the TEB, and TEB32 */
 #define TEB32_BEHIND   0x2000
 #define STACK_PAGES    64
