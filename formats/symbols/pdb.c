@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PDB, as Microsoft's linker and LLVM's write it: a file of streams ("MSF 7.00"), of which these
- * are read. Numbers are little-endian and decimal.
+ * PDB, as Microsoft's linker and LLVM's write it: a file of streams (msf.h), of which these are
+ * read. Numbers are little-endian and decimal.
  *
- *	superblock  0 magic (32), 32 u32 block size, 40 u32 blocks, 44 u32 bytes of the
- *	            directory, 52 u32 the block where the list of the directory's blocks begins
- *	directory   u32 streams; u32 size of each (2^32-1: none); the blocks of each
  *	1 info      8 u32 age, 12 GUID
  *	2 types     (TPI) 0 u32 version, 4 u32 header size, 8 u32 first type, 12 u32 behind the
  *	            last one, 16 u32 bytes of records; records from the header's end
@@ -20,20 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/base/bytes.h"
-#include "formats/symbols/symbols_internal.h"
+#include "formats/base/array.h"
+#include "formats/symbols/pdb_internal.h"
 
-#define MSF_MAGIC_SIZE    32
-#define MSF_SUPERBLOCK    56
-#define MSF_NO_STREAM     UINT32_MAX
-
-/* Microsoft's reader takes 512 to 4096, and LLVM's up to 32768 since large files have them. */
-#define MSF_BLOCK_MIN     512
-#define MSF_BLOCK_MAX     32768
-
-/* A kernel's has some 1000 streams and 12 MB: its directory 20 KB, its types 4 MB. */
-#define MSF_DIRECTORY_MAX ((uint32_t)16 << 20)
-#define MSF_STREAM_MAX    ((uint32_t)32 << 20)
+#define S_PUB32 0x110e
 
 enum { STREAM_INFO = 1, STREAM_TYPES = 2, STREAM_DBI = 3 };
 
@@ -52,189 +39,14 @@ enum { STREAM_INFO = 1, STREAM_TYPES = 2, STREAM_DBI = 3 };
 #define SECTION_HEADER   40 /* IMAGE_SECTION_HEADER: 8 VirtualSize, 12 VirtualAddress */
 #define OMAP_ENTRY       8  /* u32 address before, u32 address after; 0: gone */
 
-enum {
-	LF_MODIFIER = 0x1001,
-	LF_BITFIELD = 0x1205,
-	LF_FIELDLIST = 0x1203,
-	LF_BCLASS = 0x1400,
-	LF_VBCLASS = 0x1401,
-	LF_IVBCLASS = 0x1402,
-	LF_INDEX = 0x1404,
-	LF_VFUNCTAB = 0x1409,
-	LF_ENUMERATE = 0x1502,
-	LF_CLASS = 0x1504,
-	LF_STRUCTURE = 0x1505,
-	LF_UNION = 0x1506,
-	LF_MEMBER = 0x150d,
-	LF_STMEMBER = 0x150e,
-	LF_METHOD = 0x150f,
-	LF_NESTTYPE = 0x1510,
-	LF_ONEMETHOD = 0x1511,
-	LF_PAD0 = 0xf0,
-	S_PUB32 = 0x110e,
-};
-
-#define PROPERTY_FORWARD  0x80
-
-/* Of one field list; each continues it elsewhere. A kernel's longest type has two. */
-#define CONTINUATIONS_MAX 64
-
-struct stream {
-	uint8_t *at;
-	uint32_t size;
-};
-
-struct pdb {
-	struct symbols symbols; /* the first */
-	struct symbols_id id;
-	struct stream types;
-	uint32_t first;    /* the first type's number */
-	uint32_t count;    /* types */
-	uint32_t *offsets; /* of each type's record in `types` */
-	struct stream names;
-	struct stream sections;
-	struct stream omap; /* size 0: addresses are as the linker laid them out */
-};
-
-static const struct pdb *pdb_of(const struct symbols *s)
-{
-	return (const struct pdb *)s;
-}
-
-/*
- * Streams
- */
-
-struct msf {
-	struct blob *in;
-	uint32_t block_size;
-	uint32_t blocks;
-	uint8_t *directory;
-	uint32_t directory_size;
-	uint32_t streams;
-};
-
-static uint32_t blocks_of(const struct msf *m, uint32_t size)
-{
-	return size / m->block_size + (size % m->block_size != 0);
-}
-
-/* `list`: the numbers of the blocks; there are as many as `size` needs. */
-static enum status read_blocks(const struct msf *m, const uint8_t *list, uint8_t *to, uint32_t size,
-			       struct err *e)
-{
-	enum status st = ST_OK;
-
-	for (uint32_t done = 0; done < size && !st; list += 4) {
-		const uint32_t block = get_le32(list), n = MIN(size - done, m->block_size);
-
-		if (!block || block >= m->blocks)
-			return err_set(e, ST_INPUT, "names block %" PRIu32 " of %" PRIu32, block,
-				       m->blocks);
-		st = blob_read(m->in, (uint64_t)block * m->block_size, to + done, n, e);
-		done += n;
-	}
-	return st == ST_CORRUPT ? ST_INPUT : st;
-}
-
-static enum status read_superblock(struct msf *m, uint32_t *ret_list, struct err *e)
-{
-	static const char magic[MSF_MAGIC_SIZE] = "Microsoft C/C++ MSF 7.00\r\n\x1a"
-						  "DS\0\0";
-	uint8_t head[MSF_SUPERBLOCK];
-	enum status st;
-
-	if (m->in->size == BLOB_ENDLESS || m->in->size < sizeof(head))
-		return ST_NOT_MINE;
-	st = blob_read(m->in, 0, head, sizeof(head), e);
-	if (st)
-		return st;
-	if (memcmp(head, magic, sizeof(magic)) != 0)
-		return ST_NOT_MINE;
-	m->block_size = get_le32(head + 32);
-	m->blocks = get_le32(head + 40);
-	m->directory_size = get_le32(head + 44);
-	*ret_list = get_le32(head + 52);
-	if (m->block_size < MSF_BLOCK_MIN || m->block_size > MSF_BLOCK_MAX ||
-	    (m->block_size & (m->block_size - 1)))
-		return err_set(e, ST_INPUT, "has blocks of %" PRIu32 " bytes", m->block_size);
-	if (m->directory_size < 4 || m->directory_size > MSF_DIRECTORY_MAX)
-		return err_set(e, ST_INPUT, "has a directory of %" PRIu32 " bytes",
-			       m->directory_size);
-	return ST_OK;
-}
-
-/*
- * The list of the directory's blocks is in the block that the superblock names. Directories that
- * need more of them, where the two makers differ, have 4 MiB and more with the usual blocks.
- */
-static enum status read_directory(struct msf *m, struct err *e)
-{
-	_cleanup_free_ uint8_t *list = NULL;
-	uint32_t first, n;
-	enum status st = read_superblock(m, &first, e);
-
-	if (st)
-		return st;
-	n = blocks_of(m, m->directory_size);
-	if (n > m->block_size / 4)
-		return err_set(e, ST_INPUT, "has a directory of %" PRIu32 " blocks", n);
-	list = malloc((size_t)n * 4);
-	m->directory = malloc(m->directory_size);
-	if (!list || !m->directory)
-		return err_nomem(e);
-	st = blob_read(m->in, (uint64_t)first * m->block_size, list, (size_t)n * 4, e);
-	if (!st)
-		st = read_blocks(m, list, m->directory, m->directory_size, e);
-	if (st)
-		return err_add(e, st == ST_CORRUPT ? ST_INPUT : st, "the directory");
-	m->streams = get_le32(m->directory);
-	if (m->streams > (m->directory_size - 4) / 4)
-		return err_set(e, ST_INPUT, "the directory has no room for %" PRIu32 " streams",
-			       m->streams);
-	return ST_OK;
-}
-
-static uint32_t stream_size(const struct msf *m, uint32_t i)
-{
-	const uint32_t size = i < m->streams ? get_le32(m->directory + 4 + (size_t)i * 4) : 0;
-
-	return size == MSF_NO_STREAM ? 0 : size;
-}
-
-/* One that is not there is empty. */
-static enum status read_stream(const struct msf *m, uint32_t number, struct stream *ret,
-			       struct err *e)
-{
-	uint64_t at = 4 + (uint64_t)m->streams * 4;
-	const uint32_t size = stream_size(m, number);
-	enum status st;
-
-	*ret = (struct stream){ 0 };
-	if (!size)
-		return ST_OK;
-	for (uint32_t i = 0; i < number; i++)
-		at += (uint64_t)blocks_of(m, stream_size(m, i)) * 4;
-	if (size > MSF_STREAM_MAX || size > m->in->size ||
-	    !range_fits(at, (uint64_t)blocks_of(m, size) * 4, m->directory_size))
-		return err_set(e, ST_INPUT, "stream %" PRIu32 " of %" PRIu32 " bytes is not there",
-			       number, size);
-	ret->at = malloc(size);
-	if (!ret->at)
-		return err_nomem(e);
-	ret->size = size;
-	st = read_blocks(m, m->directory + at, ret->at, size, e);
-	return st ? err_add(e, st, "stream %" PRIu32, number) : ST_OK;
-}
-
 /*
  * What is read when a file is opened
  */
 
 static enum status read_info(struct pdb *p, const struct msf *m, struct err *e)
 {
-	struct stream info;
-	const enum status st = read_stream(m, STREAM_INFO, &info, e);
+	struct msf_stream info;
+	const enum status st = msf__read(m, STREAM_INFO, &info, e);
 
 	if (!st && info.size >= INFO_SIZE) {
 		p->id.age = get_le32(info.at + 8);
@@ -249,7 +61,7 @@ static enum status read_info(struct pdb *p, const struct msf *m, struct err *e)
 /* Where each record begins, so that a number leads to it at once. */
 static enum status index_types(struct pdb *p, struct err *e)
 {
-	const struct stream *t = &p->types;
+	const struct msf_stream *t = &p->types;
 	const uint32_t header = get_le32(t->at + 4), bytes = get_le32(t->at + 16);
 	const uint32_t behind = get_le32(t->at + 12);
 	struct cursor c;
@@ -277,7 +89,7 @@ static enum status index_types(struct pdb *p, struct err *e)
 
 static enum status read_types(struct pdb *p, const struct msf *m, struct err *e)
 {
-	const enum status st = read_stream(m, STREAM_TYPES, &p->types, e);
+	const enum status st = msf__read(m, STREAM_TYPES, &p->types, e);
 
 	if (st)
 		return st;
@@ -287,7 +99,7 @@ static enum status read_types(struct pdb *p, const struct msf *m, struct err *e)
 }
 
 /* Of the list of further streams; MSF_NO_STREAM if it has none there. */
-static uint32_t further(const struct stream *dbi, unsigned i)
+static uint32_t further(const struct msf_stream *dbi, unsigned i)
 {
 	static const uint8_t parts[] = { 24, 28, 32, 36, 40, 52 };
 	uint64_t at = DBI_HEADER;
@@ -302,19 +114,19 @@ static uint32_t further(const struct stream *dbi, unsigned i)
 	return stream == NO_STREAM_16 ? MSF_NO_STREAM : stream;
 }
 
-static enum status read_further(const struct msf *m, const struct stream *dbi, unsigned i,
-				struct stream *ret, struct err *e)
+static enum status read_further(const struct msf *m, const struct msf_stream *dbi, unsigned i,
+				struct msf_stream *ret, struct err *e)
 {
 	const uint32_t stream = further(dbi, i);
 
-	return stream == MSF_NO_STREAM ? ST_OK : read_stream(m, stream, ret, e);
+	return stream == MSF_NO_STREAM ? ST_OK : msf__read(m, stream, ret, e);
 }
 
 /*
  * A program whose blocks were moved after it was linked (Windows 7's kernel) has a map of that, and
  * its names stand for the sections as they were.
  */
-static enum status read_places(struct pdb *p, const struct msf *m, const struct stream *dbi,
+static enum status read_places(struct pdb *p, const struct msf *m, const struct msf_stream *dbi,
 			       struct err *e)
 {
 	const bool moved = further(dbi, DBG_OMAP) != MSF_NO_STREAM &&
@@ -325,7 +137,7 @@ static enum status read_places(struct pdb *p, const struct msf *m, const struct 
 	if (!st && moved)
 		st = read_further(m, dbi, DBG_OMAP, &p->omap, e);
 	if (!st)
-		st = read_stream(m, get_le16(dbi->at + 20), &p->names, e);
+		st = msf__read(m, get_le16(dbi->at + 20), &p->names, e);
 	return st;
 }
 
@@ -335,8 +147,8 @@ static enum status read_places(struct pdb *p, const struct msf *m, const struct 
  */
 static enum status read_dbi(struct pdb *p, const struct msf *m, struct err *e)
 {
-	struct stream dbi;
-	enum status st = read_stream(m, STREAM_DBI, &dbi, e);
+	struct msf_stream dbi;
+	enum status st = msf__read(m, STREAM_DBI, &dbi, e);
 
 	if (!st && dbi.size >= DBI_HEADER) {
 		p->id.age = get_le32(dbi.at + 8);
@@ -360,21 +172,21 @@ static void pdb_close(struct symbols *symbols)
 
 static enum status pdb_open(struct blob *b, struct symbols **ret, struct err *e)
 {
-	struct msf m = { .in = b };
+	struct msf m;
 	struct pdb *p = calloc(1, sizeof(*p));
 	enum status st;
 
 	if (!p)
 		return err_nomem(e);
 	p->symbols.ops = &symbols_pdb;
-	st = read_directory(&m, e);
+	st = msf__open(b, &m, e);
 	if (!st)
 		st = read_info(p, &m, e);
 	if (!st)
 		st = read_types(p, &m, e);
 	if (!st)
 		st = read_dbi(p, &m, e);
-	free(m.directory);
+	msf__close(&m);
 	if (st)
 		pdb_close(&p->symbols);
 	else
@@ -389,291 +201,20 @@ static bool pdb_id(const struct symbols *s, struct symbols_id *ret)
 }
 
 /*
- * Types
- */
-
-/* The record of a type behind its kind; false: there is no such type. */
-static bool type_record(const struct pdb *p, uint32_t type, uint16_t *ret_kind, struct cursor *ret)
-{
-	const uint8_t *at;
-
-	if (type < p->first || type - p->first >= p->count)
-		return false;
-	at = p->types.at + p->offsets[type - p->first];
-	*ret = cursor_over(at + 2, get_le16(at));
-	*ret_kind = cur_le16(ret);
-	return true;
-}
-
-/* A number that says how long it is. Negative ones are no offset or size: they are `bad`. */
-static uint64_t cur_number(struct cursor *c)
-{
-	static const struct {
-		uint16_t kind;
-		uint8_t size;
-		bool is_signed;
-	} kinds[] = {
-		{ 0x8000, 1, true },  /* LF_CHAR */
-		{ 0x8001, 2, true },  /* LF_SHORT */
-		{ 0x8002, 2, false }, /* LF_USHORT */
-		{ 0x8003, 4, true },  /* LF_LONG */
-		{ 0x8004, 4, false }, /* LF_ULONG */
-		{ 0x8009, 8, true },  /* LF_QUADWORD */
-		{ 0x800a, 8, false }, /* LF_UQUADWORD */
-	};
-	const uint16_t kind = cur_le16(c);
-	const uint8_t *p;
-	uint64_t value = 0;
-
-	if (kind < 0x8000)
-		return kind;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (kinds[i].kind != kind)
-			continue;
-		p = cur_bytes(c, kinds[i].size);
-		for (unsigned k = 0; p && k < kinds[i].size; k++)
-			value |= (uint64_t)p[k] << (8 * k);
-		/* An enumeration's values can be negative; nobody asks for them. */
-		return value;
-	}
-	c->bad = true;
-	return 0;
-}
-
-/* A name with its NUL; NULL (and `bad`) if it has none. */
-static const char *cur_name(struct cursor *c)
-{
-	const uint8_t *at = c->at;
-	const uint8_t *end = c->left ? memchr(at, 0, c->left) : NULL;
-
-	if (!end) {
-		c->bad = true;
-		c->left = 0;
-		return NULL;
-	}
-	cur_bytes(c, (size_t)(end - at) + 1);
-	return (const char *)at;
-}
-
-struct aggregate {
-	uint32_t fields; /* the field list's number */
-	uint64_t size;
-	const char *name;
-	bool forward; /* only its name: the whole one is elsewhere */
-};
-
-static bool read_aggregate(uint16_t kind, struct cursor c, struct aggregate *ret)
-{
-	if (kind != LF_STRUCTURE && kind != LF_CLASS && kind != LF_UNION)
-		return false;
-	cur_le16(&c);
-	ret->forward = (cur_le16(&c) & PROPERTY_FORWARD) != 0;
-	ret->fields = cur_le32(&c);
-	if (kind != LF_UNION)
-		cur_bytes(&c, 8);
-	ret->size = cur_number(&c);
-	ret->name = cur_name(&c);
-	return !c.bad;
-}
-
-static bool find_aggregate(const struct pdb *p, const char *name, struct aggregate *ret)
-{
-	struct cursor c;
-	uint16_t kind;
-
-	for (uint32_t i = 0; i < p->count; i++)
-		if (type_record(p, p->first + i, &kind, &c) && read_aggregate(kind, c, ret) &&
-		    !ret->forward && !strcmp(ret->name, name))
-			return true;
-	return false;
-}
-
-/* By number, behind `const` and forward references. */
-static bool aggregate_of(const struct pdb *p, uint32_t type, struct aggregate *ret)
-{
-	struct cursor c;
-	uint16_t kind;
-
-	if (!type_record(p, type, &kind, &c))
-		return false;
-	if (kind == LF_MODIFIER && !type_record(p, cur_le32(&c), &kind, &c))
-		return false;
-	if (!read_aggregate(kind, c, ret))
-		return false;
-	return !ret->forward || find_aggregate(p, ret->name, ret);
-}
-
-struct member {
-	uint32_t type;
-	uint64_t offset;
-};
-
-/* What of an entry of a field list is no field: passed over. */
-static void pass_over(uint16_t kind, struct cursor *c)
-{
-	uint16_t attributes;
-
-	switch (kind) {
-	case LF_ENUMERATE:
-		cur_bytes(c, 2);
-		cur_number(c);
-		cur_name(c);
-		break;
-	case LF_BCLASS:
-		cur_bytes(c, 6);
-		cur_number(c);
-		break;
-	case LF_VBCLASS:
-	case LF_IVBCLASS:
-		cur_bytes(c, 10);
-		cur_number(c);
-		cur_number(c);
-		break;
-	case LF_VFUNCTAB:
-		cur_bytes(c, 6);
-		break;
-	case LF_ONEMETHOD:
-		attributes = cur_le16(c);
-		cur_bytes(c, 4);
-		/* Where it introduces itself to the table of virtual functions: kinds 4 and 6. */
-		if ((attributes >> 2 & 7) == 4 || (attributes >> 2 & 7) == 6)
-			cur_bytes(c, 4);
-		cur_name(c);
-		break;
-	case LF_STMEMBER:
-	case LF_METHOD:
-	case LF_NESTTYPE:
-		cur_bytes(c, 6);
-		cur_name(c);
-		break;
-	default:
-		c->bad = true;
-		break;
-	}
-}
-
-/* LF_PAD0 to LF_PAD15: so many bytes to the next entry. */
-static void skip_padding(struct cursor *c)
-{
-	while (c->left && *c->at >= LF_PAD0)
-		cur_bytes(c, MAX(*c->at & 0xf, 1));
-}
-
-/* ST_END: none of its name here; *ret_next is where the list goes on, 0: nowhere. */
-static enum status find_in_list(struct cursor *c, const char *name, struct member *ret,
-				uint32_t *ret_next)
-{
-	*ret_next = 0;
-	for (skip_padding(c); c->left && !c->bad; skip_padding(c)) {
-		const uint16_t kind = cur_le16(c);
-		const char *its_name;
-
-		if (kind == LF_INDEX) {
-			cur_bytes(c, 2);
-			*ret_next = cur_le32(c);
-		} else if (kind == LF_MEMBER) {
-			cur_bytes(c, 2);
-			ret->type = cur_le32(c);
-			ret->offset = cur_number(c);
-			its_name = cur_name(c);
-			if (its_name && !c->bad && !strcmp(its_name, name))
-				return ST_OK;
-		} else {
-			pass_over(kind, c);
-		}
-	}
-	return c->bad ? ST_CORRUPT : ST_END;
-}
-
-static bool find_member(const struct pdb *p, uint32_t list, const char *name, struct member *ret)
-{
-	struct cursor c;
-	uint16_t kind;
-
-	for (unsigned i = 0; list && i < CONTINUATIONS_MAX; i++) {
-		enum status st;
-
-		if (!type_record(p, list, &kind, &c) || kind != LF_FIELDLIST)
-			return false;
-		st = find_in_list(&c, name, ret, &list);
-		if (st != ST_END)
-			return !st;
-	}
-	return false;
-}
-
-/* A type that is no bit-field has none. */
-static bool take_bits(const struct pdb *p, uint32_t type, struct symbols_field *ret)
-{
-	struct cursor c;
-	uint16_t kind;
-
-	ret->bit = ret->bits = 0;
-	if (!type_record(p, type, &kind, &c) || kind != LF_BITFIELD)
-		return true;
-	cur_le32(&c);
-	ret->bits = cur_u8(&c);
-	ret->bit = cur_u8(&c);
-	return !c.bad && ret->bits && ret->bits <= 64 && ret->bit <= 64 - ret->bits;
-}
-
-static bool pdb_size(const struct symbols *s, const char *type, uint64_t *ret)
-{
-	struct aggregate a;
-
-	if (!find_aggregate(pdb_of(s), type, &a))
-		return false;
-	*ret = a.size;
-	return true;
-}
-
-static bool pdb_field(const struct symbols *s, const char *type, const char *path,
-		      struct symbols_field *ret)
-{
-	const struct pdb *p = pdb_of(s);
-	struct symbols_field f = { 0 };
-	char name[SYMBOLS_NAME_MAX];
-	struct aggregate a;
-	struct member m;
-
-	if (!find_aggregate(p, type, &a))
-		return false;
-	for (size_t i = 0; path && i < SYMBOLS_STEPS_MAX; i++) {
-		if (i && !aggregate_of(p, m.type, &a))
-			return false;
-		if (!symbols__step(path, name, &path) || !find_member(p, a.fields, name, &m) ||
-		    m.offset > UINT32_MAX - f.offset || !take_bits(p, m.type, &f))
-			return false;
-		f.offset += (uint32_t)m.offset;
-	}
-	*ret = f;
-	return !path;
-}
-
-/*
  * Names
  */
 
 /* Sorted by what it begins with. */
-static bool through_omap(const struct stream *omap, uint32_t *rva)
+static bool through_omap(const struct msf_stream *omap, uint32_t *rva)
 {
-	size_t low = 0, high = omap->size / OMAP_ENTRY;
+	const size_t count = omap->size / OMAP_ENTRY;
+	const size_t behind = FIRST_WHERE(i, count, get_le32(omap->at + i * OMAP_ENTRY) > *rva);
 	uint32_t from, to;
 
-	if (!high)
-		return true;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (get_le32(omap->at + middle * OMAP_ENTRY) <= *rva)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return false;
-	from = get_le32(omap->at + (low - 1) * OMAP_ENTRY);
-	to = get_le32(omap->at + (low - 1) * OMAP_ENTRY + 4);
+	if (!behind)
+		return !count;
+	from = get_le32(omap->at + (behind - 1) * OMAP_ENTRY);
+	to = get_le32(omap->at + (behind - 1) * OMAP_ENTRY + 4);
 	if (!to || *rva - from > UINT32_MAX - to)
 		return false;
 	*rva = to + (*rva - from);
@@ -715,7 +256,7 @@ static bool next_public(struct cursor *all, struct public_name *ret)
 		cur_le32(&c);
 		ret->offset = cur_le32(&c);
 		ret->section = cur_le16(&c);
-		ret->name = cur_name(&c);
+		ret->name = pdb__name(&c);
 		if (ret->name)
 			return true;
 	}
@@ -753,8 +294,8 @@ const struct symbols_ops symbols_pdb = {
 	.open = pdb_open,
 	.close = pdb_close,
 	.id = pdb_id,
-	.size = pdb_size,
-	.field = pdb_field,
+	.size = pdb__size,
+	.field = pdb__field,
 	.address = pdb_address,
 	.names = pdb_names,
 };
