@@ -3,12 +3,11 @@
  * What a stream holds at an address: a thread's way through a reader, with the chunks it loaded
  * last.
  */
-#include "formats/rsz/rsz_reader_internal.h"
+#include "formats/rsz/rsz_cursor_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "formats/rsz/rsz_decode.h"
 #include "formats/rsz/rsz_room.h"
 
 /*
@@ -19,62 +18,6 @@
  */
 #define SEEN_BITS_MIN 5
 #define SEEN_BITS_MAX 14
-
-/* Of more pages at a time, all of a chunk is decoded: its next ones are asked for next. */
-#define GLANCE_PAGES  8
-
-/*
- * So many before a chunk is loaded: together they take as long as that does (a glance decodes half
- * on average, and hashes nothing). Who waits so long never pays more than double of what the best
- * would have been (Karlin, Manasse, Rudolph, Sleator, Algorithmica 3, 1988: "snoopy caching").
- */
-#define GLANCES       3
-
-/* What a chunk usually has at most: so many bytes of a bound are one more to be remembered. */
-#define USUAL_CHUNK   ((size_t)1 << 20)
-
-struct glanced {
-	uint64_t record; /* UINT64_MAX: none */
-	unsigned glances;
-};
-
-/*
- * A chunk that is decoded from its front only as far as it was wanted. `loaded.chunk.data` has the
- * data pages back to back, as the payload has.
- */
-struct front {
-	struct rsz_decoder *decoder;
-	struct rsz_loaded loaded;
-	struct rsz__prefix prefix;
-	struct rsz__steps steps;
-	uint64_t call;           /* rsz_cursor.call when it was last used */
-	bool off;                /* a chunk was damaged: from then on each is checked as a whole */
-	struct glanced *glanced; /* a ring of those that had glances of late */
-	size_t n_glanced;
-	size_t next;
-};
-
-struct rsz_cursor {
-	const struct rsz_reader *reader;
-	struct rsz_decoder *decoder;
-	struct sha256 *sha;
-	struct rsz_loaded *slots;
-	uint64_t *used; /* per slot: when it was last asked for */
-	size_t n_slots;
-	uint64_t now;
-	uint64_t decoded;       /* chunks */
-	size_t bound;           /* bytes of content that slots may hold; 0: any */
-	size_t held;            /* by them; counted only if there is a bound, as is */
-	struct rsz__room *room; /* theirs, if there is a bound */
-	uint8_t *payload;       /* what slots have of their own without one */
-	size_t payload_room;
-	uint64_t *seen;      /* offsets + 1; NULL: none yet, or no memory for it */
-	unsigned seen_bits;  /* binary logarithm of how many places it has */
-	size_t n_seen;       /* that are taken */
-	uint64_t call;       /* of rsz_cursor_read() */
-	size_t pages;        /* that it wants */
-	struct front *front; /* NULL: every chunk is decoded as a whole */
-};
 
 enum status rsz_cursor_create(const struct rsz_reader *r, size_t cached, struct rsz_cursor **ret,
 			      struct err *e)
@@ -100,21 +43,11 @@ enum status rsz_cursor_create(const struct rsz_reader *r, size_t cached, struct 
 	return ST_OK;
 }
 
-static void front_destroy(struct front *f)
-{
-	if (!f)
-		return;
-	rsz_decoder_destroy(f->decoder);
-	rsz_loaded_deinit(&f->loaded);
-	free(f->glanced);
-	free(f);
-}
-
 void rsz_cursor_destroy(struct rsz_cursor *c)
 {
 	if (!c)
 		return;
-	front_destroy(c->front);
+	rsz__glances_destroy(c->front);
 	for (size_t i = 0; i < c->n_slots; i++)
 		rsz_loaded_deinit(&c->slots[i]);
 	rsz__room_destroy(c->room);
@@ -138,30 +71,6 @@ void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes)
 	c->room = rsz__room_create(bytes);
 	for (size_t i = 0; i < c->n_slots; i++)
 		c->slots[i].room = c->room;
-}
-
-enum status rsz_cursor_allow_glances(struct rsz_cursor *c, struct err *e)
-{
-	const size_t room = c->bound ? MAX(c->bound / USUAL_CHUNK, 1) : c->n_slots;
-	struct front *f = calloc(1, sizeof(*f));
-	enum status st = f ? rsz_loaded_init(&f->loaded, e) : err_nomem(e);
-
-	if (!st)
-		st = rsz_decoder_create(&f->decoder, e);
-	if (!st) {
-		f->n_glanced = MIN(room, c->n_slots);
-		f->glanced = calloc(f->n_glanced, sizeof(*f->glanced));
-		st = f->glanced ? ST_OK : err_nomem(e);
-	}
-	if (st) {
-		front_destroy(f);
-		return st;
-	}
-	for (size_t i = 0; i < f->n_glanced; i++)
-		f->glanced[i].record = UINT64_MAX;
-	front_destroy(c->front);
-	c->front = f;
-	return ST_OK;
 }
 
 static void let_go(struct rsz_cursor *c, struct rsz_loaded *l)
@@ -266,10 +175,9 @@ static uint64_t *seen_at(struct rsz_cursor *c, uint64_t record)
 	return c->seen ? &c->seen[seen_place(record, c->seen_bits)] : NULL;
 }
 
-/* Header and payload of a chunk of this container. */
-static enum status fetch_record(const struct rsz_reader *r, struct sha256 *sha,
-				struct rsz_loaded *l, uint64_t record, struct rsz__prefix *ret,
-				const struct rsz_stream_info **ret_stream, struct err *e)
+enum status rsz__fetch_record(const struct rsz_reader *r, struct sha256 *sha, struct rsz_loaded *l,
+			      uint64_t record, struct rsz__prefix *ret,
+			      const struct rsz_stream_info **ret_stream, struct err *e)
 {
 	uint32_t stream;
 	enum status st = rsz__read_header(r->in, record, sha, l->header, ret, e);
@@ -292,7 +200,7 @@ static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint6
 	const struct rsz_stream_info *stream;
 	struct rsz__prefix p;
 	uint64_t *seen = seen_at(c, record);
-	enum status st = fetch_record(c->reader, c->sha, l, record, &p, &stream, e);
+	enum status st = rsz__fetch_record(c->reader, c->sha, l, record, &p, &stream, e);
 
 	if (!st)
 		st = rsz__decode_chunk(c->decoder, stream, &p, seen && *seen == record + 1, l, e);
@@ -303,8 +211,8 @@ static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint6
 	return st;
 }
 
-static enum status record_failed(const struct rsz_cursor *c, uint64_t record, enum status st,
-				 struct err *e)
+enum status rsz__record_failed(const struct rsz_cursor *c, uint64_t record, enum status st,
+			       struct err *e)
 {
 	if (st == ST_NOMEM)
 		atomic_store(c->reader->starved, true);
@@ -340,7 +248,7 @@ enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct 
 		if (st == ST_CORRUPT && c->front)
 			c->front->off = true;
 		if (st)
-			return record_failed(c, record, st, e);
+			return rsz__record_failed(c, record, st, e);
 		l->record = record;
 		c->decoded++;
 	}
@@ -377,29 +285,18 @@ static bool locate_in_chunk(const struct rsz_chunk *c, uint64_t address,
 	return *ret != NULL;
 }
 
-static enum status err_index_lies(struct err *e, uint64_t address)
+enum status rsz__index_lies(struct err *e, uint64_t address)
 {
 	return err_set(e, ST_CORRUPT,
 		       "the index names a chunk for 0x%" PRIx64 " that does not hold it", address);
 }
 
-/* Where the bytes of an address are, once their chunk is decoded. */
-struct rsz_location {
-	struct rsz_segment segment;
-	const struct rsz_chunk *chunk;
-	const struct rsz_extent *extent;
-	size_t data; /* in chunk->data, of a whole chunk */
-	size_t page; /* in chunk->pages */
-	size_t left; /* bytes from there to the end of the extent */
-};
-
-/* `ret->chunk` is that of `record`, as far as the index speaks the truth. */
-static enum status place_in_chunk(uint32_t stream, uint64_t address, struct rsz_location *ret,
-				  struct err *e)
+enum status rsz__place_in_chunk(uint32_t stream, uint64_t address, struct rsz_location *ret,
+				struct err *e)
 {
 	if (ret->chunk->stream != stream ||
 	    !locate_in_chunk(ret->chunk, address, &ret->extent, &ret->data, &ret->page))
-		return err_index_lies(e, address);
+		return rsz__index_lies(e, address);
 	ret->left = (size_t)(ret->extent->length - (address - ret->extent->address));
 	return ST_OK;
 }
@@ -423,136 +320,7 @@ static enum status load_place(struct rsz_cursor *c, uint32_t stream, uint64_t ad
 
 	if (!st)
 		st = rsz_cursor_load(c, record, &ret->chunk, e);
-	return st ? st : place_in_chunk(stream, address, ret, e);
-}
-
-/*
- * Glances. Whoever reads pages here and there waits for the decompression and the SHA-256 of a
- * megabyte each time. So the first few pages of a chunk are decoded without the rest, and whoever
- * comes back while a cache of this size would still have it gets the whole: the rule of "2Q"
- * (Johnson and Shasha, VLDB 1994), whose list of what was asked for and is not kept is `glanced`.
- */
-
-static bool is_loaded(const struct rsz_cursor *c, uint64_t record)
-{
-	for (size_t i = 0; i < c->n_slots; i++)
-		if (c->slots[i].record == record)
-			return true;
-	return false;
-}
-
-/* One more, unless it had as many as there may be: that is forgotten, because now it is loaded. */
-static bool allow_another(struct front *f, uint64_t record)
-{
-	for (size_t i = 0; i < f->n_glanced; i++) {
-		struct glanced *s = &f->glanced[i];
-
-		if (s->record != record)
-			continue;
-		if (s->glances < GLANCES) {
-			s->glances++;
-			return true;
-		}
-		s->record = UINT64_MAX;
-		return false;
-	}
-	f->glanced[f->next++ % f->n_glanced] = (struct glanced){ record, 1 };
-	return true;
-}
-
-static bool is_for_glance(const struct rsz_cursor *c, uint64_t record)
-{
-	struct front *f = c->front;
-
-	if (!f || f->off || c->pages > GLANCE_PAGES || is_loaded(c, record))
-		return false;
-	return (f->loaded.record == record && f->call == c->call) || allow_another(f, record);
-}
-
-/* Checks all that needs no content, for pages without content too: damage fails the whole chunk. */
-static enum status front_begin(struct rsz_cursor *c, uint64_t record, struct err *e)
-{
-	struct front *f = c->front;
-	struct rsz_loaded *l = &f->loaded;
-	const struct rsz_stream_info *stream;
-	struct rsz__chunk fields;
-	enum status st;
-
-	l->record = UINT64_MAX;
-	st = fetch_record(c->reader, c->sha, l, record, &f->prefix, &stream, e);
-	if (!st)
-		st = rsz__get_chunk(l->header, f->prefix.header, stream->kind, stream->paged,
-				    &fields, e);
-	if (!st)
-		st = rsz__make_data_room(l, f->prefix.content, e);
-	if (!st)
-		st = rsz__begin_payload(f->decoder, &f->prefix, l->payload, &f->steps, e);
-	if (st)
-		return st;
-	rsz__expand_header(&fields, stream->paged, &l->chunk);
-	l->record = record;
-	return ST_OK;
-}
-
-/* Where data page `page` begins among the data pages, and how long it is. */
-static size_t packed_offset(const struct rsz_chunk *c, size_t page, size_t *ret_length)
-{
-	size_t offset = 0, i = 0;
-
-	for (size_t x = 0; x < c->n_extents; x++) {
-		size_t left = c->extents[x].length;
-
-		for (; left; i++, left -= *ret_length) {
-			*ret_length = MIN(left, PAGE_SIZE);
-			if (i == page)
-				return offset;
-			if (c->pages[i].state == PAGE_DATA)
-				offset += *ret_length;
-		}
-	}
-	*ret_length = 0;
-	return offset;
-}
-
-/* The bytes from an address of `p` to the end of its page. */
-static enum status front_bytes(struct front *f, const struct rsz_location *p, uint64_t address,
-			       const uint8_t **ret, struct err *e)
-{
-	static const uint8_t zeros[PAGE_SIZE];
-	const struct rsz_chunk *chunk = &f->loaded.chunk;
-	size_t length, offset;
-	enum status st;
-
-	*ret = zeros;
-	if (chunk->pages[p->page].state != PAGE_DATA)
-		return ST_OK;
-	offset = packed_offset(chunk, p->page, &length);
-	st = rsz__continue_payload(f->decoder, &f->prefix, f->loaded.payload, chunk->data,
-				   offset + length, &f->steps, e);
-	if (st)
-		f->loaded.record = UINT64_MAX;
-	*ret = chunk->data + offset + address % PAGE_SIZE;
-	return st;
-}
-
-static enum status glance(struct rsz_cursor *c, uint32_t stream, uint64_t address, uint64_t record,
-			  struct rsz_location *ret, const uint8_t **ret_bytes, struct err *e)
-{
-	struct front *f = c->front;
-	enum status st = f->loaded.record == record ? ST_OK : front_begin(c, record, e);
-
-	f->call = c->call;
-	if (!st) {
-		ret->chunk = &f->loaded.chunk;
-		st = place_in_chunk(stream, address, ret, e);
-	}
-	if (!st && !ret->chunk->paged)
-		st = err_index_lies(e, address);
-	if (!st)
-		st = front_bytes(f, ret, address, ret_bytes, e);
-	if (st == ST_CORRUPT)
-		f->off = true;
-	return st ? record_failed(c, record, st, e) : ST_OK;
+	return st ? st : rsz__place_in_chunk(stream, address, ret, e);
 }
 
 /* A page's bytes from `address` on, by a glance or from the whole chunk; ret->segment is there. */
@@ -564,13 +332,13 @@ static enum status find_bytes(struct rsz_cursor *c, uint32_t stream, uint64_t ad
 
 	if (st)
 		return st;
-	if (is_for_glance(c, record))
-		return glance(c, stream, address, record, ret, ret_bytes, e);
+	if (rsz__wants_glance(c, record))
+		return rsz__glance(c, stream, address, record, ret, ret_bytes, e);
 	st = rsz_cursor_load(c, record, &ret->chunk, e);
 	if (!st)
-		st = place_in_chunk(stream, address, ret, e);
+		st = rsz__place_in_chunk(stream, address, ret, e);
 	if (!st && !ret->chunk->paged)
-		st = err_index_lies(e, address);
+		st = rsz__index_lies(e, address);
 	if (!st)
 		*ret_bytes = ret->chunk->data + ret->data;
 	return st;
@@ -588,7 +356,7 @@ enum status rsz_cursor_page(struct rsz_cursor *c, uint32_t stream, uint64_t addr
 	if (st)
 		return st == ST_END ? ST_OK : st;
 	if (!p.chunk->paged)
-		return err_index_lies(e, address);
+		return rsz__index_lies(e, address);
 	*ret = (struct rsz_page){
 		.captured = true,
 		.status = p.chunk->pages[p.page],
@@ -677,7 +445,7 @@ enum status rsz_cursor_next_text(struct rsz_cursor *c, uint32_t stream, uint64_t
 	if (st)
 		return st;
 	if (*ret_len > p.left)
-		return err_index_lies(e, from);
+		return rsz__index_lies(e, from);
 	*ret = p.chunk->data + p.data;
 	return ST_OK;
 }
