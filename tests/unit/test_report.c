@@ -2,6 +2,7 @@
 /* What a report is made with: escaping, numbers, scales, figures. */
 #include "tests/unit/test.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -639,6 +640,17 @@ TEST(share_of_safe_pages_is_judged_at_95_and_50_percent)
  * Words
  */
 
+TEST(sentences_have_texts_counts_and_links)
+{
+	_cleanup_doc_ struct doc d = { 0 };
+
+	glossary_say(&d, "<b>%s</b> has %" PRIu64 " pages, [%u hidden] and [%u %s].", "a < b",
+		     UINT64_C(1234567), TERM_HIDDEN, TERM_FATE, "lived");
+	assert_string_equal(d.at, "<b>a &lt; b</b> has 1,234,567 pages, "
+				  "<a class=\"term\" href=\"#d-hidden\">hidden</a> and "
+				  "<a class=\"term\" href=\"#d-fate\">lived</a>.");
+}
+
 TEST(every_word_has_one_entry_of_its_own)
 {
 	_cleanup_doc_ struct doc d = { 0 }, link = { 0 };
@@ -684,6 +696,7 @@ int main(void)
 		cmocka_unit_test(nothing_captured_is_nothing_drawn),
 		cmocka_unit_test(wild_times_and_addresses_stay_within),
 		cmocka_unit_test(share_of_safe_pages_is_judged_at_95_and_50_percent),
+		cmocka_unit_test(sentences_have_texts_counts_and_links),
 		cmocka_unit_test(every_word_has_one_entry_of_its_own),
 	};
 

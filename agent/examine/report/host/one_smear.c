@@ -123,20 +123,17 @@ static void put_scan(struct doc *d, const struct report_run *r)
 
 		if (hidden < 0 || missed < 0)
 			continue;
-		doc_put(d, " Of the roots of address spaces found in memory, ");
-		doc_count(d, (uint64_t)hidden);
-		doc_put(d, hidden == 1 ? " is " : " are ");
-		glossary_link(d, TERM_HIDDEN, "hidden");
-		doc_put(d, " from the list of processes; of the processes listed, ");
-		doc_count(d, (uint64_t)missed);
-		doc_put(d, missed == 1 ? " was" : " were");
-		doc_put(d, " not found in this way.");
-		if (unlisted <= 0)
-			continue;
-		doc_put(d, " Of ");
-		doc_count(d, (uint64_t)unlisted);
-		doc_put(d, " more it is not known whether the list has them, because the list is "
-			   "incomplete.");
+		glossary_say(d,
+			     " Of the roots of address spaces found in memory, %" PRIu64
+			     " %s [%u hidden] from the list of processes; of the processes "
+			     "listed, %" PRIu64 " %s not found in this way.",
+			     (uint64_t)hidden, hidden == 1 ? "is" : "are", TERM_HIDDEN,
+			     (uint64_t)missed, missed == 1 ? "was" : "were");
+		if (unlisted > 0)
+			glossary_say(d,
+				     " Of %" PRIu64 " more it is not known whether the list has "
+				     "them, because the list is incomplete.",
+				     (uint64_t)unlisted);
 	}
 }
 
@@ -154,13 +151,8 @@ static void put_layout(struct doc *d, const struct smear *s)
 {
 	char unknown[SMEAR_UNKNOWN_MAX];
 
-	doc_put(d, " Entries of ");
-	doc_text(d, discover_os_name(s->spaces.os));
-	doc_put(d, ", ");
-	glossary_link(d, TERM_LAYOUT, "layout");
-	doc_put(d, " ");
-	doc_text(d, s->layout.name);
-	doc_put(d, " (");
+	glossary_say(d, " Entries of %s, [%u layout] %s (", discover_os_name(s->spaces.os),
+		     TERM_LAYOUT, s->layout.name);
 	html_strange(d, s->layout.reason);
 	doc_put(d, ").");
 	if (s->layout.doubt[0]) {
@@ -169,34 +161,22 @@ static void put_layout(struct doc *d, const struct smear *s)
 		doc_put(d, ".");
 	}
 	smear_unknown_text(s, unknown);
-	if (*unknown) {
-		doc_put(d, " Of these tables ");
-		doc_text(d, unknown);
-		doc_put(d, ".");
-	}
-	if (s->store < 0)
-		return;
-	doc_printf(d, " Page file %d is the compression store (", s->store);
-	doc_text(d, s->store_by);
-	doc_put(d, ").");
+	if (*unknown)
+		glossary_say(d, " Of these tables %s.", unknown);
+	if (s->store >= 0)
+		glossary_say(d, " Page file %" PRIu64 " is the compression store (%s).",
+			     (uint64_t)s->store, s->store_by);
 }
 
 static void put_spaces(struct doc *d, const struct smear *s)
 {
-	doc_count(d, s->count);
-	doc_put(d, " ");
-	glossary_link(d, TERM_SPACE, "address spaces");
-	if (s->still) {
-		doc_put(d, ".");
+	glossary_say(d, "%" PRIu64 " [%u address spaces]%s", (uint64_t)s->count, TERM_SPACE,
+		     s->still ? "." : ": ");
+	if (s->still)
 		return;
-	}
-	doc_put(d, ": ");
-	for (size_t i = 0; i < FATES; i++) {
-		doc_put(d, i ? ", " : "");
-		doc_count(d, s->fates[i]);
-		doc_put(d, " ");
-		glossary_link(d, TERM_FATE, fate_name((enum fate)i));
-	}
+	for (size_t i = 0; i < FATES; i++)
+		glossary_say(d, "%s%" PRIu64 " [%u %s]", i ? ", " : "", (uint64_t)s->fates[i],
+			     TERM_FATE, fate_name((enum fate)i));
 	doc_put(d, " between the passes.");
 }
 
@@ -212,25 +192,19 @@ static void put_advice(struct doc *d, const struct smear *s)
 	char advice[SMEAR_ADVICE_MAX];
 
 	smear_advice_text(s, COPY_IMAGE, advice);
-	if (*advice) {
-		doc_put(d, "<p>");
-		doc_text(d, advice);
-		doc_put(d, "</p>\n");
-	}
+	if (*advice)
+		glossary_say(d, "<p>%s</p>\n", advice);
 	for (size_t c = COHORT_LIVED + 1; c < COHORTS; c++) {
 		const struct cohort_sums *x = &s->cohorts[c];
 
-		if (!x->spaces)
-			continue;
-		doc_put(d, "<p class=\"soft\">Counted separately: ");
-		doc_count(d, x->spaces);
-		doc_printf(d, " %s: ", text[c]);
-		doc_count(d, x->trust[COPY_IMAGE][TRUST_SAFE]);
-		doc_put(d, " pages safe, ");
-		doc_count(d, x->trust[COPY_IMAGE][TRUST_AT_RISK]);
-		doc_put(d, " at risk, ");
-		doc_count(d, x->trust[COPY_IMAGE][TRUST_WRONG]);
-		doc_put(d, " wrong.</p>\n");
+		if (x->spaces)
+			glossary_say(d,
+				     "<p class=\"soft\">Counted separately: %" PRIu64
+				     " %s: %" PRIu64 " pages safe, %" PRIu64 " at risk, %" PRIu64
+				     " wrong.</p>\n",
+				     x->spaces, text[c], x->trust[COPY_IMAGE][TRUST_SAFE],
+				     x->trust[COPY_IMAGE][TRUST_AT_RISK],
+				     x->trust[COPY_IMAGE][TRUST_WRONG]);
 	}
 }
 
@@ -243,10 +217,10 @@ static void put_numbers(struct doc *d, const struct smear *s)
 		const bool bad = s->numbers[i].numbering == NUMBERING_CONTRADICTED;
 
 		smear_number_text(&s->numbers[i], text);
-		doc_put(d, bad ? " <b class=\"bad\">The numbers of page files are mixed up:</b> "
-			       : " Judged by content, ");
-		doc_text(d, text);
-		doc_put(d, ".");
+		if (bad)
+			doc_put(d,
+				" <b class=\"bad\">The numbers of page files are mixed up:</b> ");
+		glossary_say(d, "%s%s.", bad ? "" : " Judged by content, ", text);
 	}
 }
 
@@ -256,11 +230,7 @@ void section_smear(struct doc *d, const struct report_run *r)
 	char sentence[SMEAR_SENTENCE_MAX];
 
 	smear_sentence(s, COPY_IMAGE, sentence);
-	doc_put(d, "<p>");
-	doc_text(d, sentence);
-	doc_put(d, " ");
-	glossary_link(d, TERM_METHOD, "How it is measured");
-	doc_put(d, ".</p>\n");
+	glossary_say(d, "<p>%s [%u How it is measured].</p>\n", sentence, TERM_METHOD);
 	put_advice(d, s);
 	if (s->spaces.cut || s->cut || s->total.copy[COPY_BEFORE].cut ||
 	    s->total.copy[COPY_AFTER].cut)
@@ -296,10 +266,11 @@ void section_smear(struct doc *d, const struct report_run *r)
 void section_windows(struct doc *d, const struct report_run *r)
 {
 	page_figure_begin(d, figure_of_windows, r, 1);
-	doc_put(d, "<figcaption>Each page that an entry names, by its ");
-	glossary_link(d, TERM_WINDOW, "mapping window");
-	doc_put(d, ": the span of time over which the entry and its content were read. Only pages "
-		   "whose content was captured.</figcaption>");
+	glossary_say(d,
+		     "<figcaption>Each page that an entry names, by its [%u mapping window]: the "
+		     "span of time over which the entry and its content were read. Only pages "
+		     "whose content was captured.</figcaption>",
+		     TERM_WINDOW);
 	page_figure_end(d);
 }
 
@@ -375,11 +346,10 @@ void section_transitions(struct doc *d, const struct report_run *r)
 	const struct smear *s = &r->smear;
 
 	put_pair(d, s, PAIR_BEFORE_AFTER);
-	doc_put(d, "<figcaption>Pages of address space by the ");
-	glossary_link(d, TERM_STATE, "state of their entry");
-	doc_put(d, " in the pass before and in the pass after: the ");
-	glossary_link(d, TERM_MATRIX, "transition matrix");
-	doc_put(d, ".</figcaption>");
+	glossary_say(d,
+		     "<figcaption>Pages of address space by the [%u state of their entry] in the "
+		     "pass before and in the pass after: the [%u transition matrix].</figcaption>",
+		     TERM_STATE, TERM_MATRIX);
 	page_figure_end(d);
 	for (size_t p = 0; p < PAIRS; p++) {
 		if (!others[p])
@@ -520,14 +490,13 @@ static void put_process_table(struct doc *d, const struct smear *s)
 
 static void put_rest_note(struct doc *d, const struct smear *s, const char *by)
 {
-	doc_put(d, "<figcaption>Address spaces by the image's own tables, ");
-	doc_put(d, by);
-	doc_put(d, "; PIDs in brackets.");
-	if (s->count > PAGE_PROCESSES) {
-		doc_put(d, " The last bar sums up the ");
-		doc_count(d, s->count - PAGE_PROCESSES);
-		doc_put(d, " that have no bar of their own.");
-	}
+	glossary_say(d,
+		     "<figcaption>Address spaces by the image's own tables, %s; PIDs in brackets.",
+		     by);
+	if (s->count > PAGE_PROCESSES)
+		glossary_say(d,
+			     " The last bar sums up the %" PRIu64 " that have no bar of their own.",
+			     (uint64_t)s->count - PAGE_PROCESSES);
 	doc_put(d, "</figcaption>");
 	page_figure_end(d);
 }

@@ -206,6 +206,14 @@ enum term {
 void glossary_link(struct doc *d, enum term t, const char *text);
 
 /*
+ * A sentence, in markup of ours, in which %s is a text, PRIu64 a count, and [%u words] a link to
+ * the entry of a term:
+ *
+ *	glossary_say(d, "%" PRIu64 " of them are [%u hidden].", n, TERM_HIDDEN);
+ */
+void glossary_say(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/*
  * Groups as a section's inside: from the term `first`, which begins one, to the one before
  * `behind`. A page has those that it links to: GLOSSARY_OF_ACQUISITION or GLOSSARY_OF_PROCESS.
  */
