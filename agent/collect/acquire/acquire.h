@@ -6,8 +6,11 @@
 #ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_ACQUIRE_H
 #define RAMSEAL_AGENT_COLLECT_ACQUIRE_ACQUIRE_H
 
+#include "agent/collect/acquire/changes.h"
 #include "agent/collect/acquire/disk_options.h"
+#include "agent/collect/capture/reading.h"
 #include "agent/collect/host/driver.h"
+#include "agent/collect/host/limits.h"
 #include "agent/collect/stores/network_options.h"
 #include "agent/image/image_out.h"
 #include "agent/shared/output/recipients.h"
@@ -78,6 +81,28 @@ struct acquire_options {
 enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e);
 void acquire_close_source(struct drv *d); /* NULL is fine */
 
+/* What a container and an image begin with alike. Zero-initialise; acquire_close() frees. */
+struct acquire_base {
+	struct driver_session *driver;
+	struct drv *source;
+	struct reading reading; /* the watchdog over it */
+	struct memory_changes changes;
+	struct host_limits limits;
+	unsigned threads;      /* that compress */
+	const char *inputs[2]; /* the file that is the source, if it is one */
+	char *output;          /* where to */
+};
+
+/* Loads the driver, opens the source, and steps back (acquire_begin_share()). */
+enum status acquire_open(const struct cli *cli, const struct acquire_options *o, size_t *spool,
+			 struct acquire_base *b, struct err *e);
+void acquire_close(struct acquire_base *b);
+
+/* ST_OUTPUT if b->output is where the summary or the state is to be. */
+struct summary;
+enum status acquire_check_output(const struct acquire_options *o, const struct acquire_base *b,
+				 struct summary *s, struct err *e);
+
 /*
  * Where it goes, for free(): what was named, or else a name and the time; of an image its own name,
  * not that of this machine. In a directory that was named the same. `info` is NULL if there is no
@@ -113,7 +138,6 @@ bool acquire_names_disk(const struct acquire_options *o);
  * memory or --nice says so, how far it steps back (until share_end()). *ret_threads compress;
  * *spool, the bytes of memory for a link, may become less. ST_NOMEM if a limit allows too little.
  */
-struct host_limits;
 enum status acquire_begin_share(const struct cli *cli, const struct acquire_options *o,
 				const struct drv_info *source, struct host_limits *ret,
 				unsigned *ret_threads, size_t *spool, struct err *e);
@@ -145,7 +169,6 @@ json_t *acquire_detached_json(const char *state, const char *output);
 enum status acquire_check_detached(const char *state, struct err *e);
 
 /* Everything that the options ask for, into one container. */
-struct summary;
 enum status acquire_container(const struct cli *cli, const struct acquire_options *o,
 			      struct summary *s, struct err *e);
 

@@ -39,7 +39,7 @@ static enum status describe_simulated(json_t **ret, struct err *e)
  */
 static void put_context(const struct acquisition *a, json_t *doc)
 {
-	const bool dead = a->source->info.image;
+	const bool dead = a->base.source->info.image;
 	json_t *context = NULL;
 	struct err e = ERR_INIT;
 	enum status st = ST_NO_SOURCE;
@@ -60,7 +60,7 @@ static void put_context(const struct acquisition *a, json_t *doc)
  */
 static enum status describe_machine(struct acquisition *a, json_t **ret, struct err *e)
 {
-	const struct drv_info *info = &a->source->info;
+	const struct drv_info *info = &a->base.source->info;
 	char untested[LINUX_UNTESTED_MAX];
 	enum status st;
 
@@ -76,7 +76,7 @@ static enum status describe_machine(struct acquisition *a, json_t **ret, struct 
 
 static enum status write_begin(struct acquisition *a, struct err *e)
 {
-	const struct drv_info *info = &a->source->info;
+	const struct drv_info *info = &a->base.source->info;
 	json_t *doc = NULL, *source = manifest_source(info);
 	enum status st = describe_machine(a, &doc, e);
 
@@ -93,17 +93,17 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 	json_object_set_new(doc, "source", source);
 	json_object_set_new(doc, "maps", manifest_maps(info));
 	if (!info->image && !info->simulated)
-		json_object_set_new(doc, "withheld", changes_withheld_json(&a->changes));
-	if (a->driver)
-		json_object_set_new(doc, "driver", driver_session_json(a->driver));
+		json_object_set_new(doc, "withheld", changes_withheld_json(&a->base.changes));
+	if (a->base.driver)
+		json_object_set_new(doc, "driver", driver_session_json(a->base.driver));
 	if (a->files.list.n_remarks)
 		json_object_set_new(doc, "volumes", volume_remarks_json(&a->files.list));
 	json_object_set_new(doc, "level", json_integer(a->o->level.level));
 	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
 	if (!info->simulated) {
-		json_object_set_new(doc, "threads", json_integer(a->threads));
+		json_object_set_new(doc, "threads", json_integer(a->base.threads));
 		json_object_set_new(doc, "share", share_json());
-		json_object_set_new(doc, "limits", host_limits_json(&a->limits));
+		json_object_set_new(doc, "limits", host_limits_json(&a->base.limits));
 		json_object_set_new(doc, "stays_awake", json_boolean(stay_awake_is_on()));
 		put_context(a, doc);
 	}
@@ -119,7 +119,7 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 /* New files take free clusters, and those are what a later look at deleted data would want. */
 static enum status check_target(const struct acquisition *a, struct err *e)
 {
-	const char *to = a->output;
+	const char *to = a->base.output;
 
 	if (!a->disk || a->network || !strcmp(to, "-"))
 		return ST_OK;
@@ -137,11 +137,11 @@ static enum status check_target(const struct acquisition *a, struct err *e)
 
 enum status acquire__begin(struct acquisition *a, struct err *e)
 {
-	const uint64_t memory = range_list_bytes(&a->source->info.maps[0].ranges);
+	const uint64_t memory = range_list_bytes(&a->base.source->info.maps[0].ranges);
 	struct output_options target = {
-		.path = a->output,
+		.path = a->base.output,
 		.force = a->o->force,
-		.inputs = a->inputs,
+		.inputs = a->base.inputs,
 		.need = room_need(memory, files_bytes(&a->files_plan, &a->files)),
 		.reserve = room_reserve(memory),
 		.paced = share_is_nice(),
@@ -151,7 +151,7 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 	enum status st = check_target(a, e);
 
 	if (a->network)
-		a->network->uploader.log_apart = a->source->info.simulated;
+		a->network->uploader.log_apart = a->base.source->info.simulated;
 	if (a->encrypted) {
 		target.reserve += AGE_SINK_RESERVE;
 		age_sink_need(&target.need);
@@ -161,8 +161,9 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 	if (!st && a->encrypted)
 		st = age_sink_put_on(&a->out, a->o->to, e);
 	if (!st)
-		st = sealer_create(a->out, a->source->info.simulated ? a->source->info.path : NULL,
-				   &a->sealer, e);
+		st = sealer_create(
+			a->out, a->base.source->info.simulated ? a->base.source->info.path : NULL,
+			&a->sealer, e);
 	if (!st)
 		st = write_begin(a, e);
 	return st;

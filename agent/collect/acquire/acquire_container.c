@@ -19,7 +19,7 @@
 /* Before what they read. A look at the memory may be what hangs. */
 static void end_slots(struct acquisition *a)
 {
-	if (a->source && drv_is_abandoned(a->source)) {
+	if (a->base.source && drv_is_abandoned(a->base.source)) {
 		slots_leave(a->slots);
 		left_keep(a->swap_memory);
 	} else {
@@ -37,11 +37,8 @@ static void acquisition_deinit(struct acquisition *a)
 	tables_result_deinit(&a->after);
 	tables_result_deinit(&a->image);
 	tables_result_deinit(&a->image_end);
-	free(a->output);
 	root_watch_deinit(&a->watch);
 	candidates_deinit(&a->candidates);
-	host_limits_deinit(&a->limits);
-	share_end();
 	disk_close(a->disk);
 	sealer_destroy(a->sealer);
 	output_destroy(a->out);
@@ -51,16 +48,14 @@ static void acquisition_deinit(struct acquisition *a)
 	output_destroy(a->timestamp_out);
 	free(a->timestamp_ca);
 	free(a->timestamp_problem);
-	memory_changes_deinit(&a->changes);
-	acquire_close_source(a->source);
-	driver_session_end(a->driver);
+	acquire_close(&a->base);
 }
 
 struct stream_plan acquire__stream_plan(const struct acquisition *a, unsigned threads,
 					enum progress_mode progress)
 {
 	return (struct stream_plan){
-		.paced = a->source && a->source->ops->output ? a->source : NULL,
+		.paced = a->base.source && a->base.source->ops->output ? a->base.source : NULL,
 		.sealer = a->sealer,
 		.level = a->o->level.level,
 		.level_auto = a->o->level.automatic,
@@ -72,9 +67,9 @@ struct stream_plan acquire__stream_plan(const struct acquisition *a, unsigned th
 /* Of a pass that reads the source. */
 static struct stream_plan watched_plan(const struct acquisition *a, enum progress_mode progress)
 {
-	struct stream_plan ret = acquire__stream_plan(a, a->threads, progress);
+	struct stream_plan ret = acquire__stream_plan(a, a->base.threads, progress);
 
-	ret.reading = &a->reading;
+	ret.reading = &a->base.reading;
 	return ret;
 }
 
@@ -89,14 +84,14 @@ const struct order *acquire__order(const struct acquisition *a)
 
 json_t *acquire__memory_meta(const struct acquisition *a)
 {
-	return json_pack("{s:o, s:s}", "source", json_text(a->source->info.source), "error_numbers",
-			 a->source->info.error_numbers);
+	return json_pack("{s:o, s:s}", "source", json_text(a->base.source->info.source),
+			 "error_numbers", a->base.source->info.error_numbers);
 }
 
 static struct memory_plan memory_plan(struct acquisition *a)
 {
 	struct memory_plan ret = {
-		.source = a->source,
+		.source = a->base.source,
 		.slots = a->slots,
 		.watch = a->watching ? &a->watch : NULL,
 		.candidates = a->collecting ? &a->candidates : NULL,
@@ -122,7 +117,7 @@ static enum status read_memory(struct acquisition *a, struct err *e)
 		return st;
 	plan = memory_plan(a);
 	st = memory_acquire(&plan, &a->memory, e);
-	a->memory_named = !st && !drv_is_abandoned(a->source);
+	a->memory_named = !st && !drv_is_abandoned(a->base.source);
 	return st;
 }
 
@@ -132,17 +127,19 @@ static enum status read_added_memory(struct acquisition *a, struct err *e)
 	const struct memory_plan plan = memory_plan(a);
 	enum status st;
 
-	if (drv_is_abandoned(a->source))
+	if (drv_is_abandoned(a->base.source))
 		return ST_OK;
 	a->memory_named = false;
-	st = changes_acquire(&a->changes, a->source, a->o->source, &plan, &a->memory, e);
-	a->memory_named = !st && !drv_is_abandoned(changes_source(&a->changes, a->source));
+	st = changes_acquire(&a->base.changes, a->base.source, a->o->source, &plan, &a->memory, e);
+	a->memory_named =
+		!st && !drv_is_abandoned(changes_source(&a->base.changes, a->base.source));
 	return st;
 }
 
 static enum status find_files(struct acquisition *a, struct err *e)
 {
-	enum status st = acquire_plan_files(a->cli, a->o, a->source, &a->disk, &a->files_plan, e);
+	enum status st =
+		acquire_plan_files(a->cli, a->o, a->base.source, &a->disk, &a->files_plan, e);
 
 	if (st)
 		return st;
@@ -172,9 +169,10 @@ static enum status copy_files(struct acquisition *a, struct err *e)
 
 	if (!a->files.count)
 		return ST_OK;
-	a->files_plan.stream = a->o->pagefile == PAGEFILE_CONCURRENT
-				       ? acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET)
-				       : acquire__stream_plan(a, a->threads, cli_progress(a->cli));
+	a->files_plan.stream =
+		a->o->pagefile == PAGEFILE_CONCURRENT
+			? acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET)
+			: acquire__stream_plan(a, a->base.threads, cli_progress(a->cli));
 	share_disk(true);
 	st = files_copy(&a->files_plan, &a->files, e);
 	share_disk(false);
@@ -234,7 +232,7 @@ static bool wants_tables(const struct acquisition *a, enum pagetables pass)
 /* What page tables may say of page files. */
 static struct pte_facts slot_facts(const struct acquisition *a)
 {
-	struct pte_facts ret = { .ranges = &a->source->info.maps[0].ranges };
+	struct pte_facts ret = { .ranges = &a->base.source->info.maps[0].ranges };
 
 	for (size_t i = 0; i < a->files.count; i++) {
 		const struct pagefile *p = a->files.at[i].pagefile;
@@ -259,7 +257,7 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 {
 	const struct pte_facts facts = slot_facts(a);
 	const struct tables_plan plan = {
-		.source = changes_source(&a->changes, a->source),
+		.source = changes_source(&a->base.changes, a->base.source),
 		.facts = pass == TABLES_BEFORE && wants_slots(a) ? &facts : NULL,
 		.keep_pages = a->o->order && a->o->order->wants_tables,
 		.keep_prints = pass == TABLES_BEFORE && (!a->o->order || a->o->order->wants_spaces),
@@ -269,7 +267,7 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 		.stream = watched_plan(a, PROGRESS_QUIET),
 	};
 
-	if (!wants_tables(a, pass) || a->source->dead || a->memory.stopped)
+	if (!wants_tables(a, pass) || a->base.source->dead || a->memory.stopped)
 		return ST_OK;
 	return tolerate(tables_acquire(&plan, pass == TABLES_BEFORE ? &a->before : &a->after, e),
 			"page tables", e);
@@ -287,7 +285,7 @@ static enum status begin_lookups(struct acquisition *a, struct err *e)
 	a->swap_memory = malloc(sizeof(*a->swap_memory));
 	if (!a->swap_memory)
 		return err_nomem(e);
-	physmem_drv_init(a->swap_memory, a->source, clock_mono_ns);
+	physmem_drv_init(a->swap_memory, a->base.source, clock_mono_ns);
 	st = swap_cache_create(&a->swap_memory->mem, d, &cache, &a->no_swap_cache, e);
 	a->files_plan.swap_zeros = !st && cache && swap_cache_tells_zeros(cache);
 	if (!st && cache)
@@ -314,14 +312,14 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 					   "files are read after the memory");
 		return ST_OK;
 	}
-	st = slots_create(&a->before.entries, a->source->info.simulated, &a->slots, e);
+	st = slots_create(&a->before.entries, a->base.source->info.simulated, &a->slots, e);
 	if (st)
 		return tolerate(st, "page files by the tables", e);
 	st = begin_lookups(a, e);
 	if (st)
 		return st;
 	plan->slots = a->slots;
-	plan->stream = acquire__stream_plan(a, a->threads, PROGRESS_QUIET);
+	plan->stream = acquire__stream_plan(a, a->base.threads, PROGRESS_QUIET);
 	return files_begin(plan, &a->files, e);
 }
 
@@ -356,7 +354,7 @@ static enum status read_content(struct acquisition *a, struct err *e)
 static enum status read_image_tables(struct acquisition *a, bool again, struct err *e)
 {
 	const struct tables_plan plan = {
-		.source = a->source,
+		.source = a->base.source,
 		.earlier = again ? &a->image.found : NULL,
 		.watch = again && a->watching ? &a->watch : NULL,
 		.candidates = again && a->collecting ? &a->candidates : NULL,
@@ -366,7 +364,7 @@ static enum status read_image_tables(struct acquisition *a, bool again, struct e
 	struct tables_result *r = again ? &a->image_end : &a->image;
 	enum status st;
 
-	if (again && (a->source->dead || a->memory.stopped))
+	if (again && (a->base.source->dead || a->memory.stopped))
 		return tables_tell(&plan, &a->image, e);
 	candidates_sort(&a->candidates);
 	st = tables_find(&plan, r, e);
@@ -381,7 +379,8 @@ static enum status begin_tables(struct acquisition *a, struct err *e)
 	enum status st = image ? read_image_tables(a, false, e) : read_tables(a, TABLES_BEFORE, e);
 
 	if (!st && (image || wants_tables(a, TABLES_AFTER)))
-		a->watching = tables_watch(&a->reading, image ? &a->image : &a->before, &a->watch);
+		a->watching =
+			tables_watch(&a->base.reading, image ? &a->image : &a->before, &a->watch);
 	a->collecting = !st && image && a->image.found.os == OS_UNKNOWN;
 	return st;
 }
@@ -390,7 +389,7 @@ static enum status read_all(struct acquisition *a, struct err *e)
 {
 	enum status st = begin_tables(a, e);
 
-	if (!a->source->info.image)
+	if (!a->base.source->info.image)
 		confirm_numbers(&a->files.list, &a->before.found.windows.paging_files);
 	if (!st)
 		st = read_content(a, e);
@@ -401,7 +400,7 @@ static enum status read_all(struct acquisition *a, struct err *e)
 					   : read_tables(a, TABLES_AFTER, e);
 	if (!st)
 		st = read_added_memory(a, e);
-	return st ? st : changes_end(&a->changes, a->source, e);
+	return st ? st : changes_end(&a->base.changes, a->base.source, e);
 }
 
 static enum status name_output(struct acquisition *a, struct err *e)
@@ -410,13 +409,13 @@ static enum status name_output(struct acquisition *a, struct err *e)
 	enum status st;
 
 	if (!a->network)
-		return acquire_output_path(a->o, &a->source->info, suffix, &a->output, e);
+		return acquire_output_path(a->o, &a->base.source->info, suffix, &a->base.output, e);
 	a->network->remote.encrypted = a->encrypted;
-	st = acquire_name_remote(a->o, &a->source->info, suffix, a->network, e);
+	st = acquire_name_remote(a->o, &a->base.source->info, suffix, a->network, e);
 	if (st)
 		return st;
-	a->output = strdup(a->network->shown);
-	return a->output ? ST_OK : err_nomem(e);
+	a->base.output = strdup(a->network->shown);
+	return a->base.output ? ST_OK : err_nomem(e);
 }
 
 static enum status acquire(struct acquisition *a, struct err *e)
@@ -424,30 +423,20 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	enum status st = network_create(&a->o->network, a->o->output, &a->network, e);
 
 	if (!st)
-		st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
-	if (!st)
-		st = acquire_open_source(a->o, &a->source, e);
+		st = acquire_open(a->cli, a->o,
+				  a->network ? &a->network->uploader.spool : &(size_t){ 0 },
+				  &a->base, e);
 	if (st)
 		return st;
-	st = acquire_begin_share(a->cli, a->o, &a->source->info, &a->limits, &a->threads,
-				 a->network ? &a->network->uploader.spool : &(size_t){ 0 }, e);
-	if (st)
-		return st;
-	a->reading =
-		(struct reading){ .source = a->source, .limit_s = (unsigned)a->o->read_timeout };
-	if (a->source->info.image) {
-		a->inputs[0] = a->source->info.path;
-		a->still = file_mark_take(a->source->info.path, &a->mark);
-	}
+	if (a->base.inputs[0])
+		a->still = file_mark_take(a->base.inputs[0], &a->mark);
 	st = name_output(a, e);
 	if (!st)
-		st = summary_check(a->summary, a->output, e);
-	if (!st)
-		st = acquire_check_state(a->o, a->output, e);
+		st = acquire_check_output(a->o, &a->base, a->summary, e);
 	if (!st)
 		st = find_files(a, e);
 	if (!st)
-		st = changes_begin(&a->changes, a->source, e);
+		st = changes_begin(&a->base.changes, a->base.source, e);
 	if (!st)
 		st = acquire__begin_statement(a, e);
 	if (!st)
@@ -456,16 +445,16 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		st = acquire__begin(a, e);
 	if (st)
 		return st;
-	if (!a->network && !a->source->info.image && !a->source->info.simulated &&
-	    preflight_in_memory(a->output))
+	if (!a->network && !a->base.source->info.image && !a->base.source->info.simulated &&
+	    preflight_in_memory(a->base.output))
 		log_warning("output-in-memory",
 			    "%s: lies in the memory of this machine (%s): writing there overwrites "
 			    "what is to be acquired",
-			    a->output, preflight_in_memory(a->output));
-	st = acquire_is_ready(a->o, a->output, a->network != NULL, output_where(a->out), e);
+			    a->base.output, preflight_in_memory(a->base.output));
+	st = acquire_is_ready(a->o, a->base.output, a->network != NULL, output_where(a->out), e);
 	if (st)
 		return st;
-	acquire_announce_source(&a->source->info);
+	acquire_announce_source(&a->base.source->info);
 	st = acquire__outcome(a, read_all(a, e), e);
 	st = acquire__end(a, st, e);
 	st = acquire__end_statement(a, st, e);

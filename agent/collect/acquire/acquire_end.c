@@ -20,11 +20,11 @@ static bool is_still_the_same(const struct acquisition *a)
 
 	if (!a->still)
 		return false;
-	if (file_mark_take(a->source->info.path, &now) && now.size == a->mark.size &&
+	if (file_mark_take(a->base.source->info.path, &now) && now.size == a->mark.size &&
 	    now.written == a->mark.written)
 		return true;
 	log_warning("image-changed", "%s: was written to, or opened for writing, while it was read",
-		    a->source->info.path);
+		    a->base.source->info.path);
 	return false;
 }
 
@@ -53,9 +53,9 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 			       "%" PRIu64 " pages were unreadable and %" PRIu64
 			       " not offered by the source; they are recorded",
 			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
-	if (changes_outcome(&a->changes, e))
+	if (changes_outcome(&a->base.changes, e))
 		return ST_UNREADABLE;
-	return acquire_check_source(&a->source->info, e);
+	return acquire_check_source(&a->base.source->info, e);
 }
 
 static json_t *swap_cache_json(const struct slots_counts *c)
@@ -98,17 +98,17 @@ static json_t *order_json(const struct acquisition *a)
 static enum status write_end(struct acquisition *a, enum status st, const struct err *why,
 			     struct err *e)
 {
-	json_t *changes = changes_json(&a->changes);
+	json_t *changes = changes_json(&a->base.changes);
 	json_t *doc = json_fields(JSON_FIELDS(
 		field_text("event", "end"), field_i64("exit_code", status_exit_code(st)),
 		field_text("outcome", exit_code_text(status_exit_code(st))),
 		field_text("message", st ? why->message : ""),
 		field_made("memory", manifest_stream(&a->memory.stream)),
 		field_made("order", order_json(a)),
-		field_made("parts", changes_parts_json(&a->changes, a->source)),
+		field_made("parts", changes_parts_json(&a->base.changes, a->base.source)),
 		field_made("clocks", manifest_clocks())));
 
-	if (doc && !a->source->info.simulated) {
+	if (doc && !a->base.source->info.simulated) {
 		json_object_set_new(doc, "usage", self_usage_json());
 		json_object_set_new(doc, "footprint", self_footprint_json());
 		json_object_set_new(doc, "sleeps", sealer_sleeps_json(a->sealer));
@@ -116,10 +116,10 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 			json_object_set_new(doc, "upload", output_json(a->out));
 	}
 
-	if (doc && a->source->info.image)
+	if (doc && a->base.source->info.image)
 		json_object_set_new(doc, "still", json_boolean(is_still_the_same(a)));
-	if (doc && a->changes.now.count)
-		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->changes.now));
+	if (doc && a->base.changes.now.count)
+		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->base.changes.now));
 	if (changes)
 		json_object_set_new(doc, "memory_changes", changes);
 	return sealer_manifest(a->sealer, doc, e);
@@ -149,10 +149,10 @@ static enum status settle_outcome(struct acquisition *a, enum status st, struct 
 		.meta = meta,
 		.stream = acquire__stream_plan(a, 1, PROGRESS_QUIET),
 		.result = &a->memory.stream,
-		.reason = drv_is_abandoned(a->source) ? SKIP_SOURCE_FAILED : SKIP_INTERRUPTED,
+		.reason = drv_is_abandoned(a->base.source) ? SKIP_SOURCE_FAILED : SKIP_INTERRUPTED,
 	};
-	uint64_t pages = range_list_bytes(&a->changes.missing) / PAGE_SIZE;
-	enum status ret = changes_ranges(&a->changes, a->source, &ranges, late);
+	uint64_t pages = range_list_bytes(&a->base.changes.missing) / PAGE_SIZE;
+	enum status ret = changes_ranges(&a->base.changes, a->base.source, &ranges, late);
 
 	plan.stream.stream = a->memory_stream;
 	if (!ret && !a->memory_named)
@@ -207,7 +207,8 @@ static size_t files_missing(const struct files *f)
 
 static json_t *missing_json(const struct acquisition *a)
 {
-	return summary_missing_json(&a->memory.stream.tally, range_list_bytes(&a->changes.missing),
+	return summary_missing_json(&a->memory.stream.tally,
+				    range_list_bytes(&a->base.changes.missing),
 				    files_missing(&a->files));
 }
 
@@ -250,20 +251,20 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		field_bool("encrypted", a->encrypted),
 		field_json("outputs", outputs_json(a)),
 		field_json("missing", missing_json(a)),
-		field_json("source", manifest_source(&a->source->info)),
+		field_json("source", manifest_source(&a->base.source->info)),
 		field_json("upload", output_json(a->out)),
 		field_json("memory", manifest_stream(&a->memory.stream)),
 		field_json("order", order_json(a)),
-		field_json("parts", changes_parts_json(&a->changes, a->source)),
-		field_json("driver", driver_session_json(a->driver)),
-		field_bool("silent", a->source->info.silent),
+		field_json("parts", changes_parts_json(&a->base.changes, a->base.source)),
+		field_json("driver", driver_session_json(a->base.driver)),
+		field_bool("silent", a->base.source->info.silent),
 		field_json("files", files_json(&a->files)),
 		field_json("tables_before", found_json(&a->before)),
 		field_json("tables_after", found_json(&a->after)),
 		field_json("tables_image", found_json(&a->image_end)),
-		field_u64("threads", a->threads),
+		field_u64("threads", a->base.threads),
 		field_json("share", share_json()),
-		field_json("limits", host_limits_json(&a->limits)),
+		field_json("limits", host_limits_json(&a->base.limits)),
 		field_text("statement", a->statement),
 		field_json("timestamp", acquire__timestamp_json(a)),
 		{ .key = NULL },

@@ -4,13 +4,10 @@
  * where it came from.
  */
 #include "agent/collect/acquire/acquire.h"
-#include "agent/collect/acquire/changes.h"
 #include "agent/collect/acquire/summary.h"
 #include "agent/collect/capture/manifest.h"
-#include "agent/collect/capture/reading.h"
 #include "agent/collect/capture/sleep_watch.h"
 #include "agent/shared/program/pipeline.h"
-#include "agent/collect/host/limits.h"
 #include "agent/shared/program/share.h"
 #include "agent/image/image_kernel.h"
 #include "agent/image/image_windows.h"
@@ -53,33 +50,26 @@ struct image_acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
 	struct summary *summary;
-	struct driver_session *driver;
-	struct drv *source;
-	struct reading reading; /* the watchdog over it */
-	struct memory_changes changes;
-	const char *inputs[2];        /* the file that is the source, if it is one */
-	char *output;                 /* where to */
+	struct acquire_base base;
 	struct linux_dump dump;       /* ELF */
 	struct image_windows windows; /* crash dumps */
 	struct image_out out;
-	struct host_limits limits;
-	unsigned threads;
 };
 
 static enum status open_image(struct image_acquisition *a, struct err *e)
 {
-	const struct drv_info *info = &a->source->info;
+	const struct drv_info *info = &a->base.source->info;
 	const struct image_request r = {
 		.options = &a->o->image,
-		.path = a->output,
+		.path = a->base.output,
 		.force = a->o->force,
-		.inputs = a->inputs,
+		.inputs = a->base.inputs,
 		.once = !info->image,
 		.ranges = &info->maps[0].ranges,
 		.kernel = &a->dump.kernel,
 		.dmp = image_is_dmp(a->o->image.format) ? &a->windows.dump.kernel : NULL,
 		.level = a->o->level.level,
-		.threads = a->threads,
+		.threads = a->base.threads,
 		.progress = cli_progress(a->cli),
 		.phase = "memory",
 	};
@@ -90,7 +80,7 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 static void summarise_image(const struct image_acquisition *a, struct summary_begun begun,
 			    enum status st, const struct err *e)
 {
-	const struct drv_info *info = &a->source->info;
+	const struct drv_info *info = &a->base.source->info;
 	char text[IMAGE_OUT_TEXT_MAX];
 
 	image_out_text(&a->out, text);
@@ -100,16 +90,17 @@ static void summarise_image(const struct image_acquisition *a, struct summary_be
 			field_members(image_out_json(&a->out)),
 			field_json("missing",
 				   summary_missing_json(&a->out.result.tally,
-							range_list_bytes(&a->changes.missing), 0)),
+							range_list_bytes(&a->base.changes.missing),
+							0)),
 			field_json("source", manifest_source(info)),
 			field_json("maps", manifest_maps(info)),
 			field_json("withheld",
-				   info->image ? NULL : changes_withheld_json(&a->changes)),
-			field_json("memory_changes", changes_json(&a->changes)),
-			field_json("parts", manifest_parts(a->source)),
-			field_json("driver", driver_session_json(a->driver)),
-			field_u64("threads", a->threads), field_json("share", share_json()),
-			field_json("limits", host_limits_json(&a->limits)),
+				   info->image ? NULL : changes_withheld_json(&a->base.changes)),
+			field_json("memory_changes", changes_json(&a->base.changes)),
+			field_json("parts", manifest_parts(a->base.source)),
+			field_json("driver", driver_session_json(a->base.driver)),
+			field_u64("threads", a->base.threads), field_json("share", share_json()),
+			field_json("limits", host_limits_json(&a->base.limits)),
 			image_is_dmp(a->o->image.format)
 				? field_json("kernel", image_windows_json(&a->windows))
 				: image_kernel_field(a->o->image.format, &a->dump)),
@@ -119,9 +110,9 @@ static void summarise_image(const struct image_acquisition *a, struct summary_be
 /* The ranges of an image are those that it began with: what was added is told, and not in it. */
 static enum status look_for_changes(struct image_acquisition *a, struct err *e)
 {
-	const enum status st = changes_sample(&a->changes, a->source, e);
+	const enum status st = changes_sample(&a->base.changes, a->base.source, e);
 
-	return st ? st : changes_end(&a->changes, a->source, e);
+	return st ? st : changes_end(&a->base.changes, a->base.source, e);
 }
 
 static enum status acquire(struct image_acquisition *a, struct err *e)
@@ -130,41 +121,33 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	const struct drv_info *info;
 	struct sleep_watch sleeps;
 	struct source_pages pages;
-	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
+	enum status st = acquire_open(a->cli, a->o, &(size_t){ 0 }, &a->base, e);
 
-	if (!st)
-		st = acquire_open_source(a->o, &a->source, e);
 	if (st)
 		return st;
-	info = &a->source->info;
-	pages = pages_of(a->source);
-	st = acquire_begin_share(a->cli, a->o, info, &a->limits, &a->threads, &(size_t){ 0 }, e);
-	if (st)
-		return st;
-	a->inputs[0] = info->image ? info->path : NULL;
-	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->output, e);
+	info = &a->base.source->info;
+	pages = pages_of(a->base.source);
+	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->base.output, e);
 	if (!st)
-		st = summary_check(a->summary, a->output, e);
-	if (!st)
-		st = acquire_check_state(a->o, a->output, e);
+		st = acquire_check_output(a->o, &a->base, a->summary, e);
 	if (!st && image_wants_kernel(a->o->image.format))
-		st = image_kernel_of_source(a->source, &pages.pages, a->threads, &a->dump, e);
+		st = image_kernel_of_source(a->base.source, &pages.pages, a->base.threads, &a->dump,
+					    e);
 	if (!st && image_is_dmp(a->o->image.format))
-		st = image_windows_of_source(a->source, !a->o->image.dmp.no_patch, &a->windows, e);
+		st = image_windows_of_source(a->base.source, !a->o->image.dmp.no_patch, &a->windows,
+					     e);
 	if (!st)
-		st = changes_begin(&a->changes, a->source, e);
+		st = changes_begin(&a->base.changes, a->base.source, e);
 	if (!st)
 		st = open_image(a, e);
 	if (st)
 		return st;
-	st = acquire_is_ready(a->o, a->output, false, image_out_where(&a->out), e);
+	st = acquire_is_ready(a->o, a->base.output, false, image_out_where(&a->out), e);
 	if (st)
 		return st;
 	acquire_announce_source(info);
 	sleep_watch_begin(&sleeps);
-	a->reading =
-		(struct reading){ .source = a->source, .limit_s = (unsigned)a->o->read_timeout };
-	pages.pages.filler = reading_filler(&a->reading);
+	pages.pages.filler = reading_filler(&a->base.reading);
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
 	sleep_watch_sample(&sleeps);
@@ -175,7 +158,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (st == ST_UNREADABLE && image_out_is_empty(&a->out))
 		st = err_add(e, ST_SOURCE_FAILED, "no page of memory could be read");
 	if (!st)
-		st = changes_outcome(&a->changes, e);
+		st = changes_outcome(&a->base.changes, e);
 	if (!st)
 		st = acquire_check_source(info, e);
 	acquire_tell_where(a->o, image_out_where(&a->out), false);
@@ -190,13 +173,8 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 	const enum status st = acquire(&a, e);
 
 	image_out_close(&a.out);
-	free(a.output);
 	linux_dump_deinit(&a.dump);
 	image_windows_deinit(&a.windows);
-	memory_changes_deinit(&a.changes);
-	host_limits_deinit(&a.limits);
-	share_end();
-	acquire_close_source(a.source);
-	driver_session_end(a.driver);
+	acquire_close(&a.base);
 	return st;
 }

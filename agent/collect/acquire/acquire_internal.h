@@ -7,15 +7,12 @@
 #define RAMSEAL_AGENT_COLLECT_ACQUIRE_ACQUIRE_INTERNAL_H
 
 #include "agent/collect/acquire/acquire.h"
-#include "agent/collect/acquire/changes.h"
 #include "agent/collect/acquire/files.h"
 #include "agent/collect/acquire/summary.h"
 #include "agent/collect/order/memory.h"
-#include "agent/collect/capture/reading.h"
 #include "agent/collect/capture/sealer.h"
 #include "agent/collect/acquire/tables.h"
 #include "agent/collect/host/file_mark.h"
-#include "agent/collect/host/limits.h"
 #include "agent/collect/order/slots.h"
 #include "agent/shared/output/output.h"
 #include "formats/proof/statement.h"
@@ -28,19 +25,12 @@ struct acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
 	struct summary *summary;
-	unsigned threads;
-	struct host_limits limits;
-	struct driver_session *driver;
-	struct drv *source;
-	struct reading reading; /* the watchdog over it */
-	struct memory_changes changes;
+	struct acquire_base base;
 	struct output *out;
 	struct sealer *sealer;
 	struct memory_result memory;
 	uint32_t memory_stream;  /* UINT32_MAX: not declared yet */
 	bool memory_named;       /* every page of it is in the container, if only as skipped */
-	const char *inputs[2];   /* the file that is the source, if it is one */
-	char *output;            /* where to */
 	struct network *network; /* how, if that is an address */
 	bool encrypted;          /* for o->to */
 	struct disk *disk;       /* of --image or --volume */

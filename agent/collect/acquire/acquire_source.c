@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "agent/collect/acquire/acquire.h"
+#include "agent/collect/acquire/summary.h"
 #include "agent/collect/capture/manifest.h"
-#include "agent/collect/capture/reading.h"
 #include "agent/collect/host/host.h"
 #include "agent/shared/output/output.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/log.h"
+#include "agent/shared/program/share.h"
 #include "agent/shared/program/text.h"
 
 void acquire_announce_source(const struct drv_info *info)
@@ -100,6 +101,39 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 	if (!info->n_maps || !info->maps[0].ranges.count)
 		return err_set(e, ST_NO_SOURCE, "%s: lists no memory", info->path);
 	return ST_OK;
+}
+
+enum status acquire_open(const struct cli *cli, const struct acquire_options *o, size_t *spool,
+			 struct acquire_base *b, struct err *e)
+{
+	enum status st = driver_session_begin(&o->driver, o->source, &b->driver, e);
+
+	if (!st)
+		st = acquire_open_source(o, &b->source, e);
+	if (st)
+		return st;
+	b->reading = (struct reading){ .source = b->source, .limit_s = (unsigned)o->read_timeout };
+	if (b->source->info.image)
+		b->inputs[0] = b->source->info.path;
+	return acquire_begin_share(cli, o, &b->source->info, &b->limits, &b->threads, spool, e);
+}
+
+void acquire_close(struct acquire_base *b)
+{
+	free(b->output);
+	memory_changes_deinit(&b->changes);
+	host_limits_deinit(&b->limits);
+	share_end();
+	acquire_close_source(b->source);
+	driver_session_end(b->driver);
+}
+
+enum status acquire_check_output(const struct acquire_options *o, const struct acquire_base *b,
+				 struct summary *s, struct err *e)
+{
+	const enum status st = summary_check(s, b->output, e);
+
+	return st ? st : acquire_check_state(o, b->output, e);
 }
 
 static const char *source_name_of(const char *path)

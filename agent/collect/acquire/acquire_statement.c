@@ -24,16 +24,16 @@ enum status acquire__begin_statement(struct acquisition *a, struct err *e)
 	const struct output_options target = {
 		.path = a->o->statement,
 		.force = a->o->force,
-		.inputs = a->inputs,
+		.inputs = a->base.inputs,
 	};
 	enum status st;
 
 	if (!a->o->statement || goes_to_stdout(a))
 		return ST_OK;
 	st = output_open(&target, &a->statement_out, e);
-	if (!st && output_is_at(a->statement_out, a->output))
+	if (!st && output_is_at(a->statement_out, a->base.output))
 		return err_set(e, ST_OUTPUT, "%s: is to be the container, and the statement",
-			       a->output);
+			       a->base.output);
 	return st;
 }
 

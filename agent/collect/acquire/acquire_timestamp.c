@@ -43,10 +43,11 @@ enum status acquire__begin_timestamp(struct acquisition *a, struct err *e)
 		path = NULL;
 		return err_nomem(e);
 	}
-	st = output_open(
-		&(struct output_options){ .path = path, .force = a->o->force, .inputs = a->inputs },
-		&a->timestamp_out, e);
-	if (!st && output_is_at(a->timestamp_out, a->output))
+	st = output_open(&(struct output_options){ .path = path,
+						   .force = a->o->force,
+						   .inputs = a->base.inputs },
+			 &a->timestamp_out, e);
+	if (!st && output_is_at(a->timestamp_out, a->base.output))
 		return err_set(e, ST_OUTPUT, "%s: is to be the container, and the time stamp",
 			       path);
 	return st;
