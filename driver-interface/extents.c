@@ -18,13 +18,8 @@ enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_
 
 	if (!len)
 		return ST_OK;
-	if (x->count == x->room) {
-		struct file_extent *at = array_grow(x->at, &x->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		x->at = at;
-	}
+	if (!ARRAY_ROOM(x->at, x->count, x->room))
+		return err_nomem(e);
 	x->at[x->count++] = (struct file_extent){ { first, last }, offset };
 	return ST_OK;
 }

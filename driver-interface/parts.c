@@ -138,13 +138,8 @@ static bool add_part_range(struct parts *p, const char *source, struct range r)
 	}
 	if (p->count == DRV_PARTS_MAX)
 		return false;
-	if (p->count == p->room) {
-		struct drv_part *at = array_grow(p->at, &p->room, sizeof(*at));
-
-		if (!at)
-			return false;
-		p->at = at;
-	}
+	if (!ARRAY_ROOM(p->at, p->count, p->room))
+		return false;
 	p->at[p->count++] = (struct drv_part){ r, source };
 	return true;
 }

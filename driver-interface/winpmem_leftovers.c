@@ -39,12 +39,8 @@ static struct winpmem_entry *add_leftover(struct winpmem_entries *l, const wchar
 	at = find_entry(l, x.name);
 	if (at)
 		return at;
-	if (l->count == l->room) {
-		at = array_grow(l->at, &l->room, sizeof(*at));
-		if (!at)
-			return NULL;
-		l->at = at;
-	}
+	if (!ARRAY_ROOM(l->at, l->count, l->room))
+		return NULL;
 	l->at[l->count] = x;
 	return &l->at[l->count++];
 }

@@ -15,16 +15,11 @@ static enum status add_btrfs_chunk(struct btrfs_chunks *to, uint64_t logical, co
 				   size_t size, struct err *e)
 {
 	const uint8_t *stripe = item + offsetof(struct btrfs_chunk, stripe);
-	struct btrfs_place *at;
 
 	if (size < sizeof(struct btrfs_chunk))
 		return err_set(e, ST_INPUT, "btrfs: a chunk item of %zu bytes", size);
-	if (to->count == to->room) {
-		at = array_grow(to->at, &to->room, sizeof(*at));
-		if (!at)
-			return err_nomem(e);
-		to->at = at;
-	}
+	if (!ARRAY_ROOM(to->at, to->count, to->room))
+		return err_nomem(e);
 	to->at[to->count++] = (struct btrfs_place){
 		.logical = logical,
 		.length = get_le64(item + offsetof(struct btrfs_chunk, length)),

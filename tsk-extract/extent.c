@@ -24,13 +24,8 @@ enum status extent_list_add(struct extent_list *l, struct extent x, struct err *
 {
 	if (!x.length)
 		return ST_OK;
-	if (l->count == l->room) {
-		struct extent *at = array_grow(l->at, &l->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		l->at = at;
-	}
+	if (!ARRAY_ROOM(l->at, l->count, l->room))
+		return err_nomem(e);
 	l->at[l->count++] = x;
 	return ST_OK;
 }

@@ -49,13 +49,8 @@ static void note_bad(struct extract *x, uint64_t off, uint64_t len, uint32_t err
 		last->length += len;
 		return;
 	}
-	if (x->n_bad == x->bad_room) {
-		struct extract_bad *at = array_grow(x->bad, &x->bad_room, sizeof(*at));
-
-		if (!at) /* the page states still say it; only the sectors are lost */
-			return;
-		x->bad = at;
-	}
+	if (!ARRAY_ROOM(x->bad, x->n_bad, x->bad_room))
+		return; /* the page states still say it; only the sectors are lost */
 	x->bad[x->n_bad++] = (struct extract_bad){ off, len, error };
 }
 

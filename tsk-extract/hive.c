@@ -393,14 +393,9 @@ static enum status read_strings(struct hive *h, registry_key key, const char *na
 
 	free_names(h);
 	while (!st) {
-		if (h->n_names == h->names_room) {
-			char **more = array_grow(h->names, &h->names_room, sizeof(*more));
-
-			if (!more) {
-				st = err_nomem(e);
-				break;
-			}
-			h->names = more;
+		if (!ARRAY_ROOM(h->names, h->n_names, h->names_room)) {
+			st = err_nomem(e);
+			break;
 		}
 		h->names[h->n_names] = registry_string(&v, h->n_names);
 		if (!h->names[h->n_names])

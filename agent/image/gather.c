@@ -117,13 +117,8 @@ static enum status add_run(struct gather *g, const struct rsz_segment *s, struct
 {
 	struct window *w = &g->w;
 
-	if (w->count == w->room) {
-		struct run *at = array_grow(w->runs, &w->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		w->runs = at;
-	}
+	if (!ARRAY_ROOM(w->runs, w->count, w->room))
+		return err_nomem(e);
 	w->runs[w->count++] = (struct run){
 		.address = s->address,
 		.record = rsz_reader_record(g->reader, s->extent),

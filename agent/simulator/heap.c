@@ -140,14 +140,10 @@ static uint32_t add_block(struct sim_heap_builder *b, uint64_t size, uint32_t un
 
 	if (b->failed)
 		return SIM_HEAP_NO_BLOCK;
-	if (b->block_count == b->block_room) {
-		more = array_grow(b->blocks, &b->block_room, sizeof(*more));
-		if (!more || b->block_room >= SIM_HEAP_NO_BLOCK) {
-			b->blocks = more ? more : b->blocks;
-			sim__heap_fail(b, NULL);
-			return SIM_HEAP_NO_BLOCK;
-		}
-		b->blocks = more;
+	if (!ARRAY_ROOM(b->blocks, b->block_count, b->block_room) ||
+	    b->block_room >= SIM_HEAP_NO_BLOCK) {
+		sim__heap_fail(b, NULL);
+		return SIM_HEAP_NO_BLOCK;
 	}
 	more = &b->blocks[b->block_count];
 	if (!take(b, size, units * b->unit, more)) {
@@ -233,17 +229,12 @@ uint8_t *sim__heap_bytes(struct sim_heap_builder *b, uint32_t block)
 void sim__heap_refer(struct sim_heap_builder *b, uint32_t from, uint64_t at, uint32_t to,
 		     uint64_t into)
 {
-	struct edge *more;
 
 	if (b->failed)
 		return;
-	if (b->edge_count == b->edge_room) {
-		more = array_grow(b->edges, &b->edge_room, sizeof(*more));
-		if (!more) {
-			sim__heap_fail(b, NULL);
-			return;
-		}
-		b->edges = more;
+	if (!ARRAY_ROOM(b->edges, b->edge_count, b->edge_room)) {
+		sim__heap_fail(b, NULL);
+		return;
 	}
 	b->edges[b->edge_count++] = (struct edge){ .from = from, .to = to, .at = at };
 	put_pointer(b, sim__heap_bytes(b, from) + at, b->blocks[to].address + into);

@@ -32,19 +32,14 @@ bool sim__heap_region_add(struct sim_heap_builder *b, uint64_t va, uint64_t byte
 {
 	const uint64_t limit = b->plan.x86 ? UINT64_C(1) << 32 : UINT64_C(1) << 47;
 	struct sim_heap_region r = { .va = va, .pages = (uint32_t)(bytes >> PAGE_SHIFT) };
-	struct sim_heap_region *more;
 
 	if (!range_fits(va, bytes, limit)) {
 		sim__heap_fail(b, "the heap does not fit into the address space");
 		return false;
 	}
-	if (b->region_count == b->region_room) {
-		more = array_grow(b->regions, &b->region_room, sizeof(*more));
-		if (!more) {
-			sim__heap_fail(b, NULL);
-			return false;
-		}
-		b->regions = more;
+	if (!ARRAY_ROOM(b->regions, b->region_count, b->region_room)) {
+		sim__heap_fail(b, NULL);
+		return false;
 	}
 	r.bytes = calloc(r.pages, PAGE_SIZE);
 	r.committed = calloc(r.pages, 1);
@@ -198,14 +193,10 @@ static uint32_t insert(struct sim_heap_builder *b, uint32_t segment, uint32_t be
 	if (i != NO_CHUNK) {
 		b->spare = b->chunks[i].bin_after;
 	} else {
-		if (b->chunk_count == b->chunk_room) {
-			c = array_grow(b->chunks, &b->chunk_room, sizeof(*c));
-			if (!c || b->chunk_room >= NO_CHUNK) {
-				sim__heap_fail(b, NULL);
-				b->chunks = c ? c : b->chunks;
-				return NO_CHUNK;
-			}
-			b->chunks = c;
+		if (!ARRAY_ROOM(b->chunks, b->chunk_count, b->chunk_room) ||
+		    b->chunk_room >= NO_CHUNK) {
+			sim__heap_fail(b, NULL);
+			return NO_CHUNK;
 		}
 		i = (uint32_t)b->chunk_count++;
 	}
@@ -311,7 +302,6 @@ bool sim__heap_add_segment(struct sim_heap_builder *b, uint64_t va, uint64_t res
 	const uint32_t s = (uint32_t)b->segment_count;
 	const uint32_t units = (uint32_t)(reserve / b->unit);
 	const uint32_t usable = (uint32_t)(commit / b->unit) - DESCRIPTOR;
-	struct segment *more;
 	uint32_t last;
 
 	if (s == SIM_HEAP_SEGMENTS_MAX) {
@@ -320,13 +310,9 @@ bool sim__heap_add_segment(struct sim_heap_builder *b, uint64_t va, uint64_t res
 	}
 	if (!sim__heap_region_add(b, va, reserve, commit))
 		return false;
-	if (s == b->segment_room) {
-		more = array_grow(b->segments, &b->segment_room, sizeof(*more));
-		if (!more) {
-			sim__heap_fail(b, NULL);
-			return false;
-		}
-		b->segments = more;
+	if (!ARRAY_ROOM(b->segments, s, b->segment_room)) {
+		sim__heap_fail(b, NULL);
+		return false;
 	}
 	b->segments[b->segment_count++] = (struct segment){ .region = b->region_count - 1,
 							    .first = NO_CHUNK,

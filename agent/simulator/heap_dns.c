@@ -121,15 +121,11 @@ static uint32_t bucket_of(const struct dns *d, const char *name)
 
 static struct sim_dns_record *told(struct dns *d)
 {
-	struct sim_dns_record *more = d->ret->records;
+	struct sim_dns_record *more;
 
-	if (d->ret->count == d->room) {
-		more = array_grow(more, &d->room, sizeof(*more));
-		if (!more) {
-			d->failed = true;
-			return NULL;
-		}
-		d->ret->records = more;
+	if (!ARRAY_ROOM(d->ret->records, d->ret->count, d->room)) {
+		d->failed = true;
+		return NULL;
 	}
 	more = &d->ret->records[d->ret->count++];
 	*more = (struct sim_dns_record){ 0 };

@@ -258,7 +258,6 @@ static bool add_user_blocks(struct sim_heap_builder *b, uint32_t bucket, uint32_
 	struct user_blocks u = {
 		.bucket = bucket, .stride = stride, .first = s->first_block, .next = of->newest
 	};
-	struct user_blocks *more;
 	uint32_t *owners;
 
 	u.size_index = MAX(of->size_index, AREA_MIN);
@@ -275,12 +274,8 @@ static bool add_user_blocks(struct sim_heap_builder *b, uint32_t bucket, uint32_
 	}
 	u.count = MIN(u.count, ((UINT32_C(1) << u.size_index) - u.first - b->unit) / stride);
 	u.free = u.count;
-	if (b->user_blocks_count == b->user_blocks_room) {
-		more = array_grow(b->user_blocks, &b->user_blocks_room, sizeof(*more));
-		if (!more)
-			return false;
-		b->user_blocks = more;
-	}
+	if (!ARRAY_ROOM(b->user_blocks, b->user_blocks_count, b->user_blocks_room))
+		return false;
 	while (b->lfh_owner_room - b->lfh_owner_count < u.count) {
 		owners = array_grow(b->lfh_owner, &b->lfh_owner_room, sizeof(*owners));
 		if (!owners)

@@ -51,12 +51,8 @@ static bool segment_add(struct sim_heap_builder *b, uint32_t context)
 	struct hp_segment *more;
 
 	b->next_va = (b->next_va + size - 1) & ~(size - 1);
-	if (h->segment_count == h->segment_room) {
-		more = array_grow(h->segments, &h->segment_room, sizeof(*more));
-		if (!more)
-			return false;
-		h->segments = more;
-	}
+	if (!ARRAY_ROOM(h->segments, h->segment_count, h->segment_room))
+		return false;
 	if (!sim__heap_region_add(b, sim__heap_region_place(b, size), size,
 				  HP_UNITS * 0x20 /* of descriptors */))
 		return false;
@@ -142,7 +138,7 @@ static struct hp_lfh *lfh_add(struct sim_heap_builder *b, uint32_t bucket)
 	const uint32_t units = MIN(MAX((32 * size) >> PAGE_SHIFT, 1u), 16u);
 	const uint32_t bytes = units << PAGE_SHIFT;
 	struct hp *h = b->hp;
-	struct hp_lfh *s, n = { .units = units, .bucket = bucket, .count = bytes / size };
+	struct hp_lfh n = { .units = units, .bucket = bucket, .count = bytes / size };
 	uint32_t committed = bytes, *owners;
 
 	while (first_block(n.count) + n.count * size > bytes)
@@ -160,12 +156,8 @@ static struct hp_lfh *lfh_add(struct sim_heap_builder *b, uint32_t bucket)
 			return NULL;
 		b->lfh_owner = owners;
 	}
-	if (h->lfh_count == h->lfh_room) {
-		s = array_grow(h->lfh, &h->lfh_room, sizeof(*s));
-		if (!s)
-			return NULL;
-		h->lfh = s;
-	}
+	if (!ARRAY_ROOM(h->lfh, h->lfh_count, h->lfh_room))
+		return NULL;
 	if (!take_range(b, 0, units, HP_LFH, &n.segment, &n.unit))
 		return NULL;
 	commit(b, n.segment, n.unit, committed, true);
@@ -273,14 +265,9 @@ static uint32_t chunk_insert(struct sim_heap_builder *b, uint32_t vs, uint32_t a
 			     uint32_t size)
 {
 	struct hp *h = b->hp;
-	struct hp_chunk *more;
 
-	if (h->chunk_count == h->chunk_room) {
-		more = array_grow(h->chunks, &h->chunk_room, sizeof(*more));
-		if (!more)
-			return HP_NONE;
-		h->chunks = more;
-	}
+	if (!ARRAY_ROOM(h->chunks, h->chunk_count, h->chunk_room))
+		return HP_NONE;
 	h->chunks[h->chunk_count] = (struct hp_chunk){
 		.vs = vs,
 		.at = at,
@@ -300,16 +287,12 @@ static bool vs_add(struct sim_heap_builder *b, uint32_t size)
 {
 	struct hp *h = b->hp;
 	uint32_t units = VS_UNITS;
-	struct hp_vs *more, n;
+	struct hp_vs n;
 
 	while ((units << PAGE_SHIFT) < 16 * size + HP_VS_FIRST)
 		units *= 2;
-	if (h->vs_count == h->vs_room) {
-		more = array_grow(h->vs, &h->vs_room, sizeof(*more));
-		if (!more)
-			return false;
-		h->vs = more;
-	}
+	if (!ARRAY_ROOM(h->vs, h->vs_count, h->vs_room))
+		return false;
 	if (!take_range(b, 0, units, HP_VS, &n.segment, &n.unit))
 		return false;
 	commit(b, n.segment, n.unit, (uint64_t)units << PAGE_SHIFT, true);

@@ -86,13 +86,8 @@ static uint64_t mapped_entry(struct sim_inside *in, const struct sim_section *s,
 
 static bool note_mapping(struct machine *m, uint32_t process, const struct sim_vad *v)
 {
-	if (m->n_mappings == m->mapping_room) {
-		struct sim_mapping *at = array_grow(m->mappings, &m->mapping_room, sizeof(*at));
-
-		if (!at)
-			return false;
-		m->mappings = at;
-	}
+	if (!ARRAY_ROOM(m->mappings, m->n_mappings, m->mapping_room))
+		return false;
 	m->mappings[m->n_mappings++] = (struct sim_mapping){
 		.process = process,
 		.pages = (uint32_t)(v->last - v->first + 1),

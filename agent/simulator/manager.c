@@ -526,13 +526,8 @@ static void run_rates(struct machine *m)
 
 enum status sim__note_resident(struct machine *m)
 {
-	if (m->n_resident == m->resident_room) {
-		uint32_t *at = array_grow(m->resident, &m->resident_room, sizeof(*at));
-
-		if (!at)
-			return ST_NOMEM;
-		m->resident = at;
-	}
+	if (!ARRAY_ROOM(m->resident, m->n_resident, m->resident_room))
+		return ST_NOMEM;
 	m->resident[m->n_resident++] = m->processes[m->main].valid;
 	return ST_OK;
 }

@@ -32,13 +32,8 @@ static uint8_t *paged(struct sim_pools *p, uint64_t va)
 	const uint64_t at = va - PAGED;
 
 	if (at / BLOCK_BYTES == p->n_blocks) {
-		if (p->n_blocks == p->room) {
-			uint8_t **blocks = array_grow(p->blocks, &p->room, sizeof(*blocks));
-
-			if (!blocks)
-				return NULL;
-			p->blocks = blocks;
-		}
+		if (!ARRAY_ROOM(p->blocks, p->n_blocks, p->room))
+			return NULL;
 		p->blocks[p->n_blocks] = calloc(1, BLOCK_BYTES);
 		if (!p->blocks[p->n_blocks])
 			return NULL;

@@ -32,23 +32,11 @@ static void number(struct sim_regions *r)
 	}
 }
 
-static bool grow(struct sim_regions *r)
-{
-	struct sim_region *at;
-
-	if (r->count < r->room)
-		return true;
-	at = array_grow(r->at, &r->room, sizeof(*at));
-	if (at)
-		r->at = at;
-	return at != NULL;
-}
-
 enum status sim__regions_add(struct sim_regions *r, struct sim_region *region, struct err *e)
 {
 	const uint64_t vpn = VPN(region->va);
 	const size_t at = find_place(r, vpn);
-	const bool room = grow(r);
+	const bool room = ARRAY_ROOM(r->at, r->count, r->room);
 
 	if (!room || !region->pages || !region->bytes ||
 	    (at < r->count && VPN(r->at[at].va) < vpn + region->pages)) {

@@ -10,13 +10,8 @@
 
 bool sim__vads_add(struct sim_vads *v, const struct sim_vad *vad)
 {
-	if (v->count == v->room) {
-		struct sim_vad *at = array_grow(v->at, &v->room, sizeof(*at));
-
-		if (!at)
-			return false;
-		v->at = at;
-	}
+	if (!ARRAY_ROOM(v->at, v->count, v->room))
+		return false;
 	v->at[v->count++] = *vad;
 	return true;
 }

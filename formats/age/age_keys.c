@@ -147,13 +147,8 @@ enum status age_recipients_add(struct age_recipients *r, const char *text, size_
 	if (r->count == AGE_RECIPIENTS_MAX)
 		return err_set(e, ST_USAGE, "is one recipient more than the %d that there can be",
 			       AGE_RECIPIENTS_MAX);
-	if (r->count == r->room) {
-		void *at = array_grow(r->at, &r->room, sizeof(*r->at));
-
-		if (!at)
-			return err_nomem(e);
-		r->at = at;
-	}
+	if (!ARRAY_ROOM(r->at, r->count, r->room))
+		return err_nomem(e);
 	memcpy(r->at[r->count++], key, sizeof(key));
 	return ST_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arrays that grow by one element at a time, and so double: each owner keeps its own pointer, count
- * and room, and calls array_grow() where count has reached room. And sorting where they lie, and
- * searching what is sorted.
+ * and room, and asks for ARRAY_ROOM() before it adds one. And sorting where they lie, and searching
+ * what is sorted.
  */
 #ifndef RAMSEAL_BASE_ARRAY_H
 #define RAMSEAL_BASE_ARRAY_H
@@ -15,6 +15,18 @@
  * where the size has no number: `at` and *room are as they were.
  */
 void *array_grow(void *at, size_t *room, size_t size);
+
+/* Has `at`, with `count` elements, room for one more? If not, it is grown. False without memory. */
+#define ARRAY_ROOM(at, count, room)                                                                \
+	__extension__({                                                                            \
+		void *grown_ = (at);                                                               \
+		if ((count) == (room)) {                                                           \
+			grown_ = array_grow((at), &(room), sizeof(*(at)));                         \
+			if (grown_)                                                                \
+				(at) = grown_;                                                     \
+		}                                                                                  \
+		grown_ != NULL;                                                                    \
+	})
 
 /*
  * As qsort(), without memory of its own (glibc's takes as much again as the array has), and in

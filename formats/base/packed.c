@@ -77,13 +77,8 @@ static enum status pack(struct packed *p, size_t rows, struct err *e)
 		columns[i] = measure(p->open[i], rows, size);
 		size += (uint32_t)((rows * columns[i].bits + 7) / 8);
 	}
-	if (p->n_blocks == p->room) {
-		struct packed_block **blocks = array_grow(p->blocks, &p->room, sizeof(*blocks));
-
-		if (!blocks)
-			return err_nomem(e);
-		p->blocks = blocks;
-	}
+	if (!ARRAY_ROOM(p->blocks, p->n_blocks, p->room))
+		return err_nomem(e);
 	b = calloc(1, sizeof(*b) + size + sizeof(uint64_t));
 	if (!b)
 		return err_nomem(e);

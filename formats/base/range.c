@@ -17,13 +17,8 @@ enum status range_list_add(struct range_list *l, uint64_t first, uint64_t last, 
 	if (last < first)
 		return err_set(e, ST_CORRUPT, "range 0x%" PRIx64 "-0x%" PRIx64 " runs backwards",
 			       first, last);
-	if (l->count == l->room) {
-		struct range *at = array_grow(l->at, &l->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		l->at = at;
-	}
+	if (!ARRAY_ROOM(l->at, l->count, l->room))
+		return err_nomem(e);
 	l->at[l->count++] = (struct range){ .first = first, .last = last };
 	return ST_OK;
 }

@@ -30,13 +30,8 @@ static bool parse_header(const uint8_t *h, struct range *ret)
 
 static enum status add_point(struct avml *a, uint64_t plain, uint64_t offset, struct err *e)
 {
-	if (a->n_points == a->points_room) {
-		struct avml_point *p = array_grow(a->points, &a->points_room, sizeof(*p));
-
-		if (!p)
-			return err_nomem(e);
-		a->points = p;
-	}
+	if (!ARRAY_ROOM(a->points, a->n_points, a->points_room))
+		return err_nomem(e);
 	a->points[a->n_points++] = (struct avml_point){ plain, offset };
 	return ST_OK;
 }
@@ -45,13 +40,8 @@ static enum status add_block(struct avml *a, struct range r, struct err *e)
 {
 	if (a->count == AVML_BLOCKS_MAX)
 		return err_set(e, ST_CORRUPT, "more than %zu blocks", AVML_BLOCKS_MAX);
-	if (a->count == a->room) {
-		struct avml_block *at = array_grow(a->at, &a->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		a->at = at;
-	}
+	if (!ARRAY_ROOM(a->at, a->count, a->room))
+		return err_nomem(e);
 	a->at[a->count++] = (struct avml_block){ .range = r, .plain = a->plain };
 	return ST_OK;
 }

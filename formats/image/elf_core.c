@@ -98,13 +98,8 @@ static enum status add_load(struct elf_core *c, const struct elf_segment *s, str
 			       s->filesz, s->memsz);
 	if (!s->memsz)
 		return ST_OK;
-	if (c->n_loads == c->loads_room) {
-		struct elf_segment *loads = array_grow(c->loads, &c->loads_room, sizeof(*loads));
-
-		if (!loads)
-			return err_nomem(e);
-		c->loads = loads;
-	}
+	if (!ARRAY_ROOM(c->loads, c->n_loads, c->loads_room))
+		return err_nomem(e);
 	c->loads[c->n_loads++] = *s;
 	return ST_OK;
 }

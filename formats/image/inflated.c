@@ -158,13 +158,8 @@ static enum status add_place(struct inflated_state *s, uint8_t *window, struct e
 
 	if (inflateGetDictionary(&s->z, window, &len) != Z_OK || len > WINDOW_MAX)
 		return err_set(e, ST_SYSTEM, "zlib does not give its window");
-	if (s->n_places == s->places_room) {
-		struct place *at = array_grow(s->places, &s->places_room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		s->places = at;
-	}
+	if (!ARRAY_ROOM(s->places, s->n_places, s->places_room))
+		return err_nomem(e);
 	p.window = malloc(MAX(len, 1));
 	if (!p.window)
 		return err_nomem(e);

@@ -67,13 +67,8 @@ static enum status add_record(struct kdump *k, struct kdump_record r, struct err
 {
 	if (k->n_records == KDUMP_RECORDS_MAX)
 		return err_set(e, ST_CORRUPT, "kdump: more than %zu records", KDUMP_RECORDS_MAX);
-	if (k->n_records == k->records_room) {
-		void *at = array_grow(k->records, &k->records_room, sizeof(r));
-
-		if (!at)
-			return err_nomem(e);
-		k->records = at;
-	}
+	if (!ARRAY_ROOM(k->records, k->n_records, k->records_room))
+		return err_nomem(e);
 	k->records[k->n_records++] = r;
 	return ST_OK;
 }

@@ -38,13 +38,8 @@ static enum status add_record(struct lime *l, struct range r, uint64_t offset, s
 {
 	if (l->count == LIME_RECORDS_MAX)
 		return err_set(e, ST_CORRUPT, "more than %zu records", LIME_RECORDS_MAX);
-	if (l->count == l->room) {
-		struct lime_record *at = array_grow(l->at, &l->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		l->at = at;
-	}
+	if (!ARRAY_ROOM(l->at, l->count, l->room))
+		return err_nomem(e);
 	l->at[l->count++] =
 		(struct lime_record){ .range = r, .offset = offset, .present = range_bytes(r) };
 	return ST_OK;

@@ -79,13 +79,8 @@ static enum status add_part(struct windows_dump *d, uint64_t frame, uint64_t pag
 	if (d->count == WINDOWS_DUMP_PARTS_MAX)
 		return err_set(e, ST_CORRUPT, "more than %zu ranges of pages",
 			       WINDOWS_DUMP_PARTS_MAX);
-	if (d->count == d->room) {
-		struct windows_dump_part *at = array_grow(d->at, &d->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		d->at = at;
-	}
+	if (!ARRAY_ROOM(d->at, d->count, d->room))
+		return err_nomem(e);
 	d->at[d->count++] =
 		(struct windows_dump_part){ { first, first + (pages << PAGE_SHIFT) - 1 }, offset };
 	return ST_OK;

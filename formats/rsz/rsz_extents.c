@@ -125,13 +125,8 @@ enum status rsz__extents_add(struct rsz__extents *x, const struct rsz__piece *pi
 {
 	struct rsz__sorting *s = &x->sorting;
 
-	if (s->count == s->room) {
-		struct rsz__piece *at = array_grow(s->at, &s->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		s->at = at;
-	}
+	if (!ARRAY_ROOM(s->at, s->count, s->room))
+		return err_nomem(e);
 	s->at[s->count++] = *piece;
 	x->least = MIN(x->least, piece->extent);
 	x->most = MAX(x->most, piece->extent);
@@ -238,13 +233,8 @@ static enum status cover(struct sweep *s, const struct rsz__piece *p, struct err
 {
 	size_t i = s->count;
 
-	if (s->count == s->room) {
-		struct covering *heap = array_grow(s->heap, &s->room, sizeof(*heap));
-
-		if (!heap)
-			return err_nomem(e);
-		s->heap = heap;
-	}
+	if (!ARRAY_ROOM(s->heap, s->count, s->room))
+		return err_nomem(e);
 	s->count++;
 	for (; i && s->heap[(i - 1) / 2].piece.extent < p->extent; i = (i - 1) / 2)
 		s->heap[i] = s->heap[(i - 1) / 2];

@@ -79,13 +79,8 @@ static bool take_place(void *context, const char *name, uint32_t rva)
 {
 	struct places *p = context;
 
-	if (p->count == p->room) {
-		struct symbols_place *at = array_grow(p->at, &p->room, sizeof(*at));
-
-		if (!at)
-			return false;
-		p->at = at;
-	}
+	if (!ARRAY_ROOM(p->at, p->count, p->room))
+		return false;
 	p->at[p->count++] = (struct symbols_place){ rva, name };
 	return true;
 }

@@ -337,6 +337,21 @@ TEST(array_is_sorted_where_it_lies_from_any_order)
 	array_sort(NULL, 0, sizeof(*at), compare_elements);
 }
 
+TEST(arrays_have_room_for_one_more_and_keep_what_they_have)
+{
+	uint32_t *at = NULL;
+	size_t count = 0, room = 0;
+
+	for (; count < 1000; count++) {
+		assert_true(ARRAY_ROOM(at, count, room));
+		assert_true(count < room && room <= MAX(2 * count, 16));
+		at[count] = (uint32_t)count;
+	}
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(at[i], i);
+	free(at);
+}
+
 /* Of 0, 2, 2, 4, 4, 6, 6...: each key between them and beyond, in arrays of each length. */
 TEST(first_where_finds_the_first_of_equal_elements_or_their_place)
 {
@@ -407,6 +422,7 @@ int main(void)
 		cmocka_unit_test(array_keeps_its_elements_while_it_grows),
 		cmocka_unit_test(array_without_a_number_for_its_size_does_not_grow),
 		cmocka_unit_test(array_is_sorted_where_it_lies_from_any_order),
+		cmocka_unit_test(arrays_have_room_for_one_more_and_keep_what_they_have),
 		cmocka_unit_test(first_where_finds_the_first_of_equal_elements_or_their_place),
 		cmocka_unit_test(blob_that_ends_too_early_says_where),
 		cmocka_unit_test(sha256_of_known_messages),

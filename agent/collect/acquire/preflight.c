@@ -13,12 +13,9 @@ void findings_add(struct findings *f, enum status st, const char *what, const ch
 	struct finding *at;
 	va_list args;
 
-	if (f->count == f->room) {
-		at = array_grow(f->at, &f->room, sizeof(*at));
-		f->lost += !at;
-		if (!at)
-			return;
-		f->at = at;
+	if (!ARRAY_ROOM(f->at, f->count, f->room)) {
+		f->lost++;
+		return;
 	}
 	at = &f->at[f->count++];
 	*at = (struct finding){ .what = what, .st = st };

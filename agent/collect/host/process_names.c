@@ -13,13 +13,8 @@ enum status host_processes_add(struct host_processes *l, uint32_t pid, const cha
 
 	if (l->count == PROCESSES_MAX)
 		return ST_OK;
-	if (l->count == l->room) {
-		struct host_process *at = array_grow(l->at, &l->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		l->at = at;
-	}
+	if (!ARRAY_ROOM(l->at, l->count, l->room))
+		return err_nomem(e);
 	copy = strdup(name);
 	if (!copy)
 		return err_nomem(e);

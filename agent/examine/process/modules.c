@@ -21,13 +21,8 @@ static const struct loader_layout layout32 = { false, 0xc, 0xc, 0x18, 0x20, 0x24
 
 static enum status add(struct modules *m, const struct module *of, struct err *e)
 {
-	if (m->count == m->room) {
-		struct module *at = array_grow(m->at, &m->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		m->at = at;
-	}
+	if (!ARRAY_ROOM(m->at, m->count, m->room))
+		return err_nomem(e);
 	m->at[m->count++] = *of;
 	return ST_OK;
 }

@@ -56,13 +56,8 @@ static bool is_known(const struct relocations *r, const struct block *b, uint32_
 
 static enum status add_block(struct relocations *r, const struct block *b, struct err *e)
 {
-	if (r->count == r->room) {
-		struct block *grown = array_grow(r->blocks, &r->room, sizeof(*grown));
-
-		if (!grown)
-			return err_nomem(e);
-		r->blocks = grown;
-	}
+	if (!ARRAY_ROOM(r->blocks, r->count, r->room))
+		return err_nomem(e);
 	r->blocks[r->count++] = *b;
 	return ST_OK;
 }

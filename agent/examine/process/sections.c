@@ -8,13 +8,8 @@
 
 static enum status add_part(struct section_parts *s, const struct section_part *p, struct err *e)
 {
-	if (s->count == s->room) {
-		struct section_part *at = array_grow(s->at, &s->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		s->at = at;
-	}
+	if (!ARRAY_ROOM(s->at, s->count, s->room))
+		return err_nomem(e);
 	s->at[s->count++] = *p;
 	return ST_OK;
 }

@@ -104,13 +104,8 @@ static bool read_thread(const struct threads_plan *plan, const struct ethread_la
 
 static enum status add(struct threads *t, const struct thread *of, struct err *e)
 {
-	if (t->count == t->room) {
-		struct thread *at = array_grow(t->at, &t->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		t->at = at;
-	}
+	if (!ARRAY_ROOM(t->at, t->count, t->room))
+		return err_nomem(e);
 	t->at[t->count++] = *of;
 	return ST_OK;
 }

@@ -256,12 +256,8 @@ static enum status append_node(struct tree *t, const struct node *n, bool names,
 	struct vad_list *l = t->ret;
 	struct vad *v;
 
-	if (l->count == l->room) {
-		v = array_grow(l->at, &l->room, sizeof(*l->at));
-		if (!v)
-			return err_nomem(e);
-		l->at = v;
-	}
+	if (!ARRAY_ROOM(l->at, l->count, l->room))
+		return err_nomem(e);
 	v = &l->at[l->count];
 	*v = n->vad;
 	v->is_long = !v->is_private;

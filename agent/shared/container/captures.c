@@ -24,13 +24,8 @@ static uint32_t mixed_state(const struct captured_extents *x, size_t page)
 
 static enum status add_mixed_state(struct captured_extents *x, uint32_t state, struct err *e)
 {
-	if (x->n_states / 2 == x->states_room) {
-		uint8_t *at = array_grow(x->mixed_states, &x->states_room, 1);
-
-		if (!at)
-			return err_nomem(e);
-		x->mixed_states = at;
-	}
+	if (!ARRAY_ROOM(x->mixed_states, x->n_states / 2, x->states_room))
+		return err_nomem(e);
 	if (x->n_states % 2)
 		x->mixed_states[x->n_states / 2] |= (uint8_t)(state << 4);
 	else
@@ -44,13 +39,8 @@ static enum status add_mixed(struct captured_extents *to, const struct rsz_exten
 {
 	enum status st = ST_OK;
 
-	if (to->n_mixed == to->mixed_room) {
-		struct mixed_extent *mixed = array_grow(to->mixed, &to->mixed_room, sizeof(*mixed));
-
-		if (!mixed)
-			return err_nomem(e);
-		to->mixed = mixed;
-	}
+	if (!ARRAY_ROOM(to->mixed, to->n_mixed, to->mixed_room))
+		return err_nomem(e);
 	to->mixed[to->n_mixed++] = (struct mixed_extent){ x->address, to->n_states };
 	for (size_t i = 0; i < rsz_extent_pages(x) && !st; i++)
 		st = add_mixed_state(to, pages[i].state, e);
@@ -122,14 +112,8 @@ static enum status add_older(struct captures *c, const struct captured_extent *p
 			c->older_untold++;
 			continue;
 		}
-		if (c->n_older == c->older_room) {
-			struct older_page *older =
-				array_grow(c->older, &c->older_room, sizeof(*older));
-
-			if (!older)
-				return err_nomem(e);
-			c->older = older;
-		}
+		if (!ARRAY_ROOM(c->older, c->n_older, c->older_room))
+			return err_nomem(e);
 		c->older[c->n_older++] = (struct older_page){
 			.address = at,
 			.start = x->start,

@@ -67,17 +67,12 @@ static enum status outline_read_at(struct blob *b, uint64_t off, void *p, size_t
 /* Room for `len` bytes at `off`, behind all that is kept. */
 static enum status keep(struct outline *o, uint64_t off, size_t len, uint8_t **ret, struct err *e)
 {
-	struct part_kept *more;
 
 	if (len > OUTLINE_MAX - o->bytes)
 		return err_set(e, ST_INPUT,
 			       "is too large to be read from a pipe: save it to a file");
-	if (o->count == o->room) {
-		more = array_grow(o->at, &o->room, sizeof(*more));
-		if (!more)
-			return err_nomem(e);
-		o->at = more;
-	}
+	if (!ARRAY_ROOM(o->at, o->count, o->room))
+		return err_nomem(e);
 	*ret = malloc(MAX(len, 1));
 	if (!*ret)
 		return err_nomem(e);

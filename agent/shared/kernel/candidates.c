@@ -52,16 +52,11 @@ bool candidate_page(const uint8_t *page, uint64_t pa)
 
 static void add_candidate(struct candidates *c, uint64_t pa)
 {
-	uint64_t *at;
-
-	if (c->count == c->room) {
-		at = c->count < CANDIDATES_MAX ? array_grow(c->at, &c->room, sizeof(*at)) : NULL;
-		c->full = c->full || !at;
-		if (!at)
-			return;
-		c->at = at;
-	}
-	c->at[c->count++] = pa;
+	if ((c->count == c->room && c->count >= CANDIDATES_MAX) ||
+	    !ARRAY_ROOM(c->at, c->count, c->room))
+		c->full = true;
+	else
+		c->at[c->count++] = pa;
 }
 
 void candidates_show(struct candidates *c, const uint8_t *bytes, const struct page_status *status,

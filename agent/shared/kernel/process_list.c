@@ -42,13 +42,8 @@ void paging__set_name(struct process *p, const uint8_t *bytes)
 
 static enum status append_process(struct process_list *l, const struct process *p, struct err *e)
 {
-	if (l->count == l->room) {
-		struct process *at = array_grow(l->at, &l->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		l->at = at;
-	}
+	if (!ARRAY_ROOM(l->at, l->count, l->room))
+		return err_nomem(e);
 	l->at[l->count++] = *p;
 	return ST_OK;
 }

@@ -132,13 +132,8 @@ static enum status add_root(struct root_scan *s, const struct root *r, struct er
 		s->full = true;
 		return ST_OK;
 	}
-	if (s->count == s->room) {
-		struct root *at = array_grow(s->at, &s->room, sizeof(*at));
-
-		if (!at)
-			return err_nomem(e);
-		s->at = at;
-	}
+	if (!ARRAY_ROOM(s->at, s->count, s->room))
+		return err_nomem(e);
 	s->at[s->count++] = *r;
 	return ST_OK;
 }
