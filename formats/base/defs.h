@@ -46,6 +46,18 @@
 		taken_;                                                                            \
 	})
 
+/*
+ * The name of a value of an enum, out of its map of X(name, text); `otherwise` of one that is none:
+ *
+ *	return NAME_IN(PTE_STATE_MAP, state, "?");
+ */
+#define NAME_IN(map, value, otherwise)                                                             \
+	__extension__({                                                                            \
+		static const char *const names_[] = { map(NAME_IN_ROW) };                          \
+		(size_t)(value) < ARRAY_SIZE(names_) ? names_[value] : (otherwise);                \
+	})
+#define NAME_IN_ROW(name, text) [name] = text,
+
 static inline void cleanup_free(void *p)
 {
 	free(*(void **)p);

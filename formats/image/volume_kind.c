@@ -7,14 +7,7 @@
 
 const char *volume_kind_text(enum volume_kind kind)
 {
-	switch (kind) {
-#define X(name, text)                                                                              \
-	case name:                                                                                 \
-		return text;
-		VOLUME_KIND_MAP(X)
-#undef X
-	}
-	return "unknown";
+	return NAME_IN(VOLUME_KIND_MAP, kind, "unknown");
 }
 
 /* 4967d63b-2e29-4ad8-8399-f6a339e3d001: BitLocker's, in volumes that look like something else. */

@@ -7,13 +7,7 @@
 
 const char *pages_state_name(enum pages_state s)
 {
-	static const char *const names[PAGES_STATES] = {
-#define X(name, text) [name] = text,
-		PLACE_STATE_MAP(X)
-#undef X
-	};
-
-	return (unsigned)s < PAGES_STATES ? names[s] : "?";
+	return NAME_IN(PLACE_STATE_MAP, s, "?");
 }
 
 enum pages_state pages_state_of(const struct virtual_page *p)

@@ -126,13 +126,7 @@ const size_t vad_layout_count = ARRAY_SIZE(vad_layouts);
 
 const char *vad_type_name(enum vad_type t)
 {
-	static const char *const names[VAD_TYPES] = {
-#define X(name, text) [name] = text,
-		VAD_TYPE_MAP(X)
-#undef X
-	};
-
-	return (unsigned)t < VAD_TYPES ? names[t] : "?";
+	return NAME_IN(VAD_TYPE_MAP, t, "?");
 }
 
 const char *vad_kind_name(const struct vad *v)

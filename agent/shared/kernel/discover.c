@@ -8,13 +8,7 @@
 
 const char *dtb_origin_name(enum dtb_origin o)
 {
-	static const char *const names[DTB_ORIGINS] = {
-#define X(name, text) [name] = text,
-		DTB_ORIGIN_MAP(X)
-#undef X
-	};
-
-	return (unsigned)o < DTB_ORIGINS ? names[o] : "unknown";
+	return NAME_IN(DTB_ORIGIN_MAP, o, "unknown");
 }
 
 const char *discover_os_name(enum discover_os os)

@@ -7,13 +7,7 @@
 
 const char *list_end_name(enum list_end end)
 {
-	static const char *const names[LIST_ENDS] = {
-#define X(name, text) [name] = text,
-		LIST_END_MAP(X)
-#undef X
-	};
-
-	return (unsigned)end < LIST_ENDS ? names[end] : "unknown";
+	return NAME_IN(LIST_END_MAP, end, "unknown");
 }
 
 bool process_list_is_whole(const struct process_list *l)

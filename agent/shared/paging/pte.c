@@ -3,11 +3,5 @@
 
 const char *pte_state_name(enum pte_state s)
 {
-	static const char *const names[PTE_STATES] = {
-#define X(name, text) [name] = text,
-		PTE_STATE_MAP(X)
-#undef X
-	};
-
-	return (unsigned)s < PTE_STATES ? names[s] : "?";
+	return NAME_IN(PTE_STATE_MAP, s, "?");
 }

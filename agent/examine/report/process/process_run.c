@@ -10,13 +10,7 @@
 
 const char *region_name(enum region r)
 {
-	static const char *const names[REGIONS] = {
-#define X(name, text) [name] = text,
-		REGION_MAP(X)
-#undef X
-	};
-
-	return (unsigned)r < REGIONS ? names[r] : "?";
+	return NAME_IN(REGION_MAP, r, "?");
 }
 
 /*
