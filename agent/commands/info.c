@@ -67,14 +67,6 @@ static json_t *stream_json(const struct rsz_stream_info *info, const struct stre
 	return stream;
 }
 
-/* Copies the keys of a manifest line that are there. */
-static void put_keys(json_t *doc, json_t *line, const char *const *keys)
-{
-	for (; line && *keys; keys++)
-		if (json_object_get(line, *keys))
-			json_object_set(doc, *keys, json_object_get(line, *keys));
-}
-
 /* What was to be acquired, and is in no record. */
 static void put_missing(json_t *doc, const struct container *c)
 {
@@ -169,9 +161,9 @@ static json_t *info_json(struct container *c, const char *path, const struct con
 		field_made("streams", streams)));
 	if (!doc)
 		return NULL;
-	put_keys(doc, container_event(c, "begin"), begin_keys);
-	put_keys(doc, container_event(c, "end"), end_keys);
-	put_keys(doc, container_event(c, "sealed_later"), later_keys);
+	info_copy_keys(doc, container_event(c, "begin"), begin_keys);
+	info_copy_keys(doc, container_event(c, "end"), end_keys);
+	info_copy_keys(doc, container_event(c, "sealed_later"), later_keys);
 	put_memory(doc, c, s);
 	put_missing(doc, c);
 	return doc;

@@ -20,8 +20,7 @@ void print_row(const char *label, const char *fmt, ...)
 	printf("%-12s %s\n", label, shown);
 }
 
-/* Copies the keys that are there. */
-static void put_keys(json_t *to, const json_t *from, const char *const *keys)
+void info_copy_keys(json_t *to, const json_t *from, const char *const *keys)
 {
 	for (; from && *keys; keys++)
 		if (json_object_get(from, *keys))
@@ -40,7 +39,7 @@ static void put_system(json_t *doc, const json_t *tables)
 
 	if (json_is_object(told))
 		json_object_update(system, told);
-	put_keys(system, tables, keys);
+	info_copy_keys(system, tables, keys);
 	json_object_set_new(doc, "system", system);
 }
 
@@ -50,18 +49,19 @@ void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin, 
 	json_t *made_on = json_object_get(begin, "made_on");
 
 	if (!o->image) {
-		put_keys(doc, begin, machine_keys);
+		info_copy_keys(doc, begin, machine_keys);
 	} else {
 		/* Before it had a name of its own, it stood where a live machine stands. */
 		made_on = made_on ? json_incref(made_on) : json_object();
-		put_keys(made_on, begin, machine_keys);
+		info_copy_keys(made_on, begin, machine_keys);
 		json_object_set_new(doc, "made_on", made_on);
 		json_object_set_new(doc, "still", json_boolean(o->still));
 	}
 	if (!tables)
 		return;
 	put_system(doc, tables);
-	put_keys(doc, tables, (const char *const[]){ "ntoskrnl", "kdbg", "paging_files", NULL });
+	info_copy_keys(doc, tables,
+		       (const char *const[]){ "ntoskrnl", "kdbg", "paging_files", NULL });
 	if (json_object_get(tables, "spaces"))
 		json_object_set(doc, "address_spaces", json_object_get(tables, "spaces"));
 }

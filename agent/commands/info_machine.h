@@ -12,6 +12,9 @@
 /* A line of text: a label, and what may be a stranger's. */
 void print_row(const char *label, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Copies the keys that are there; `from` may be NULL, and `keys` ends with it. */
+void info_copy_keys(json_t *to, const json_t *from, const char *const *keys);
+
 /* Into the JSON document. `begin` may be NULL; `lines` has the "tables" lines. */
 void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin,
 		      const json_t *lines);

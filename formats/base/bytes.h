@@ -128,6 +128,19 @@ static inline uint64_t cur_le64(struct cursor *c)
 	return p ? get_le64(p) : 0;
 }
 
+/* Of a text that people wrote: between its words. */
+static inline bool byte_is_blank(uint8_t c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* What LZ77 calls a match: byte by byte, because it may reach into what it writes. */
+static inline void bytes_repeat(uint8_t *to, size_t distance, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		to[i] = (to - distance)[i];
+}
+
 /* The writer's twin: the caller has made sure that there is room. */
 struct appender {
 	uint8_t *at;

@@ -29,15 +29,6 @@ static size_t take_length(struct cursor *in, unsigned half)
 	return length;
 }
 
-/* Byte by byte: a match may reach into what it writes. */
-static void copy_match(uint8_t *to, size_t distance, size_t length)
-{
-	const uint8_t *from = to - distance;
-
-	for (size_t i = 0; i < length; i++)
-		to[i] = from[i];
-}
-
 bool lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size, size_t *ret_size)
 {
 	struct cursor c = cursor_over(in, in_size);
@@ -58,7 +49,7 @@ bool lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size
 		length = take_length(&c, token & 15) + MATCH_MIN;
 		if (c.bad || !distance || distance > at || length > out_size - at)
 			return false;
-		copy_match(out + at, distance, length);
+		bytes_repeat(out + at, distance, length);
 		match = at;
 		at += length;
 		end = at;

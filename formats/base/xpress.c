@@ -62,15 +62,6 @@ static uint64_t long_length(struct xpress *x)
 	return length;
 }
 
-/* Byte by byte: a match may reach into what it writes. */
-static void copy_match(uint8_t *to, size_t distance, size_t length)
-{
-	const uint8_t *from = to - distance;
-
-	for (size_t i = 0; i < length; i++)
-		to[i] = from[i];
-}
-
 bool xpress_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size,
 		   size_t *ret_size)
 {
@@ -98,7 +89,7 @@ bool xpress_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_s
 			length += MATCH_MIN;
 			if (x.in.bad || distance > at || length > out_size - at)
 				return false;
-			copy_match(out + at, distance, (size_t)length);
+			bytes_repeat(out + at, distance, (size_t)length);
 			at += (size_t)length;
 		}
 	}

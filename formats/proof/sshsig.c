@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/base/bytes.h"
 #include "formats/proof/sshsig.h"
 
 #include <sodium.h>
@@ -38,20 +39,15 @@ bool sshsig__is(struct cursor c, const char *text)
  * Reading
  */
 
-static bool is_space(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /* What is between the two lines; NULL if they are not there, or something else is behind them. */
 static const char *find_armor(const char *p, size_t len, size_t *ret_len)
 {
 	const size_t begin = sizeof(BEGIN) - 1, end = sizeof(END) - 1;
 
-	while (len && is_space((uint8_t)p[len - 1]))
+	while (len && byte_is_blank((uint8_t)p[len - 1]))
 		len--;
-	if (len <= begin + end || memcmp(p, BEGIN, begin) != 0 || !is_space((uint8_t)p[begin]) ||
-	    memcmp(p + len - end, END, end) != 0)
+	if (len <= begin + end || memcmp(p, BEGIN, begin) != 0 ||
+	    !byte_is_blank((uint8_t)p[begin]) || memcmp(p + len - end, END, end) != 0)
 		return NULL;
 	*ret_len = len - begin - end;
 	return p + begin;

@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "formats/base/bytes.h"
 #include "formats/symbols/symbols_internal.h"
 
 /* A kernel's has 5 to 15 MB. */
@@ -47,16 +48,11 @@ static size_t count_values(const char *text, size_t len)
 	return n;
 }
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static bool is_json(const char *text, size_t len)
 {
 	size_t i = 0;
 
-	while (i < len && is_space(text[i]))
+	while (i < len && byte_is_blank(text[i]))
 		i++;
 	return i < len && text[i] == '{';
 }
@@ -101,7 +97,7 @@ static enum status isf_open(struct blob *b, struct symbols **ret, struct err *e)
 	st = blob_read(b, 0, &first, 1, e);
 	if (st)
 		return st;
-	if (first != '{' && !is_space(first))
+	if (first != '{' && !byte_is_blank(first))
 		return ST_NOT_MINE;
 	if (size > ISF_SIZE_MAX)
 		return err_set(e, ST_INPUT, "is larger than %" PRIu64 " MiB, which no ISF file is",

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/collect/wire/secret_pages.h"
+#include "formats/base/bytes.h"
 #include "formats/base/os.h"
 
 void memory_wipe(void *p, size_t len)
@@ -50,11 +51,6 @@ void secret_wipe(struct secret *s)
 	*s = (struct secret){ 0 };
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /* What is read goes straight to locked pages: no buffer of stdio holds any of it. */
 static enum status read_all(int fd, const char *shown, struct secret *s, size_t *got, struct err *e)
 {
@@ -83,9 +79,9 @@ static enum status read_trimmed(int fd, const char *shown, struct secret *ret, s
 	if (!st)
 		st = read_all(fd, shown, &whole, &end, e);
 	if (!st) {
-		while (first < end && is_blank(whole.text[first]))
+		while (first < end && byte_is_blank(whole.text[first]))
 			first++;
-		while (end > first && is_blank(whole.text[end - 1]))
+		while (end > first && byte_is_blank(whole.text[end - 1]))
 			end--;
 		if (first == end)
 			st = err_set(e, ST_INPUT, "%s: there is nothing in it", shown);
