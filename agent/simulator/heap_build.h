@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the writer of heaps: the allocator (heap.c) keeps its own list of chunks, and writes each
- * header as it changes; heads and lists are written at the end (heap_write.c). The front end is in
- * heap_lfh.c, what programs do in heap_program.c.
+ * Inside the writer of heaps: the allocator (heap_chunks.c) keeps its own list of chunks, and
+ * writes each header as it changes; heads and lists are written at the end (heap_write.c). The
+ * front end is in heap_lfh.c, what programs do in heap_program.c.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_HEAP_BUILD_H
 #define RAMSEAL_AGENT_SIMULATOR_HEAP_BUILD_H

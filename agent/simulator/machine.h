@@ -4,14 +4,15 @@
  * its processes. Pages of processes are not kept but named (page.h); only tables and the kernel's
  *own structures are bytes. So a frame costs 24 bytes, a page-file slot 16, and a table its 4 KiB.
  *
- *	machine.c   frames, tables, entries, slots
+ *	machine.c   frames and slots
+ *	entries.c   page-table entries, and the tables
  *	windows.c   the kernel's image, its address space, EPROCESS: what is looked for by name
  *	manager.c   the memory manager and the processes, in virtual time
  *	race.c      changes that are made where a reader is
  *	live.c      heaps that go on meanwhile
  *	truth.c     what only the machine knows
- *	inside.c    what processes hold, if it is asked for; with images.c, layout.c, pool.c,
- *	            regions.c, sections.c, vads.c
+ *	inside.c    what processes hold, if it is asked for; with inside_*.c, images.c, layout.c,
+ *	            pool.c, regions.c, sections.c, vads.c
  *	store.c     the compression store
  *
  * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of
@@ -217,7 +218,7 @@ struct machine {
 };
 
 /*
- * machine.c
+ * machine.c, entries.c
  */
 
 enum status sim__machine_init(struct machine *m, struct err *e);
