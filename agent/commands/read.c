@@ -199,7 +199,8 @@ static enum status take_page(void *context, const struct virtual_page *p, struct
  * The end
  */
 
-static void summarise_read(const struct read_request *r)
+/* `l` is wanted only where the log is JSON. */
+static void summarise_read(const struct read_request *r, const struct layout_choice *l)
 {
 	const struct virtual_info *v = r->info;
 	const struct virtual_counts *c = &r->counts;
@@ -231,23 +232,23 @@ static void summarise_read(const struct read_request *r)
 			    "not a page table at all, the result is meaningless",
 			    v->dtb);
 	log_result_with(
-		JSON_FIELDS(field_u64("dtb", v->dtb),
-			    field_text("name", v->listed ? v->name : NULL),
-			    field_text("os", discover_os_name(v->os)),
-			    field_i64("levels", (int)v->mode), field_text("layout", v->layout.name),
-			    field_text("layout_reason", v->layout.reason),
-			    field_text("tables", copy_name(r->copy)), field_u64("pages", r->pages),
-			    field_u64("memory", c->given[GIVEN_MEMORY]),
-			    field_u64("page_file", c->given[GIVEN_PAGE_FILE]),
-			    field_u64("zeros", c->given[GIVEN_ZEROS]),
-			    field_u64("compressed", c->given[GIVEN_COMPRESSED]),
-			    field_u64("from_files", c->given[GIVEN_FILE]),
-			    field_u64("none", c->given[GIVEN_NOTHING]),
-			    field_u64("store_missing", c->store_missing),
-			    field_u64("safe", c->trust[TRUST_SAFE]),
-			    field_u64("at_risk", c->trust[TRUST_AT_RISK]),
-			    field_u64("not_applicable", c->trust[TRUST_NOT_APPLICABLE]),
-			    field_text("output", r->out ? output_name(r->out) : NULL)),
+		JSON_FIELDS(
+			field_u64("dtb", v->dtb), field_text("name", v->listed ? v->name : NULL),
+			field_text("os", discover_os_name(v->os)),
+			field_i64("levels", (int)v->mode), field_text("layout", l ? l->name : NULL),
+			field_text("layout_reason", l ? l->reason : NULL),
+			field_text("tables", copy_name(r->copy)), field_u64("pages", r->pages),
+			field_u64("memory", c->given[GIVEN_MEMORY]),
+			field_u64("page_file", c->given[GIVEN_PAGE_FILE]),
+			field_u64("zeros", c->given[GIVEN_ZEROS]),
+			field_u64("compressed", c->given[GIVEN_COMPRESSED]),
+			field_u64("from_files", c->given[GIVEN_FILE]),
+			field_u64("none", c->given[GIVEN_NOTHING]),
+			field_u64("store_missing", c->store_missing),
+			field_u64("safe", c->trust[TRUST_SAFE]),
+			field_u64("at_risk", c->trust[TRUST_AT_RISK]),
+			field_u64("not_applicable", c->trust[TRUST_NOT_APPLICABLE]),
+			field_text("output", r->out ? output_name(r->out) : NULL)),
 		"summary",
 		"%s: of %" PRIu64 " pages %" PRIu64 " from memory, %" PRIu64
 		" from page files%s, %" PRIu64 " zeros, %" PRIu64 " missing%s; %s",
@@ -399,19 +400,21 @@ static enum status read_virtual(struct read_request *r, const struct virtual_pla
 		st = open_files(r, plan, e);
 	if (!st)
 		st = virtual_read(v, r->o->va, r->length, &reader, &r->counts, e);
+	if (!st && log_is_json())
+		st = virtual_need_layout(v, e);
 	if (r->info->assumed_levels)
 		log_warning(
 			"levels-assumed",
 			"nothing in this container says how its page tables are built; 4 levels "
 			"are assumed");
-	if (r->info->layout.doubt[0])
-		log_warning("layout-doubt", "in doubt: %s", r->info->layout.doubt);
+	if (virtual_layout(v) && virtual_layout(v)->doubt[0])
+		log_warning("layout-doubt", "in doubt: %s", virtual_layout(v)->doubt);
 	if (st)
 		st = err_add(e, st, "%s", r->path);
 	else if (r->out)
 		st = output_commit(r->out, e);
 	if (!st) {
-		summarise_read(r);
+		summarise_read(r, virtual_layout(v));
 		st = read_status(r, e);
 	}
 	file_pages_close(r->files);

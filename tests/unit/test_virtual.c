@@ -42,6 +42,7 @@ static struct {
 	bool files; /* and give_file() */
 } asked;
 static struct virtual_info info;
+static struct layout_choice layout; /* without a name: none was asked for */
 static struct virtual_counts counts;
 static struct told told[512];
 static size_t n_told;
@@ -182,7 +183,7 @@ struct swept {
 	uint64_t told[ARRAY_SIZE(told) / 64]; /* bits by page, from asked.va on */
 };
 
-static void check_swept(const struct virtual_page *p, uint64_t va)
+static void check_same(const struct virtual_page *p, uint64_t va)
 {
 	const struct told *t = at(va);
 	const struct virtual_page *q = &t->page;
@@ -215,7 +216,7 @@ static enum status take_swept(void *context, const struct virtual_page *p, struc
 
 		assert_true(n < ARRAY_SIZE(told) && !(*bits >> n % 64 & 1)); /* each once */
 		*bits |= UINT64_C(1) << n % 64;
-		check_swept(p, va);
+		check_same(p, va);
 	}
 	return ST_OK;
 }
@@ -244,6 +245,45 @@ static void sweep_pages(struct virtual_memory *v)
 	assert_int_equal(s.pages, (pages + 1) / 2);
 }
 
+static enum status open_memory(struct virtual_memory **ret, struct err *e)
+{
+	const enum status st = virtual_open(&plan, ret, e);
+
+	if (st)
+		return st;
+	if (asked.vads)
+		virtual_set_vads(*ret, &(const struct virtual_vads){ say_by_vad, NULL });
+	if (asked.files)
+		virtual_set_files(*ret, &(const struct virtual_files){ give_file, NULL });
+	return ST_OK;
+}
+
+static enum status check_alone(void *context, const struct virtual_page *p, struct err *e)
+{
+	(void)context;
+	(void)e;
+	check_same(p, p->va);
+	assert_string_equal(p->why ? p->why : "", at(p->va)->why);
+	assert_string_equal(p->doubt ? p->doubt : "", at(p->va)->doubt);
+	return ST_OK;
+}
+
+/* Through a handle that has read nothing before, and so knows nothing of other pages. */
+static void read_alone(void)
+{
+	const struct virtual_reader r = { .page = check_alone };
+
+	for (size_t i = 0; i < n_told; i += test_step()) {
+		struct virtual_counts unused = { 0 };
+		struct virtual_memory *v;
+		struct err e = ERR_INIT;
+
+		CHECK_OK(open_memory(&v, &e), &e);
+		CHECK_OK(virtual_read(v, told[i].page.va, PAGE_SIZE, &r, &unused, &e), &e);
+		virtual_close(v);
+	}
+}
+
 static enum status read_machine(struct err *e)
 {
 	struct virtual_memory *v = NULL;
@@ -255,6 +295,7 @@ static enum status read_machine(struct err *e)
 	n_told = 0;
 	pages = 0;
 	info = (struct virtual_info){ 0 };
+	layout = (struct layout_choice){ 0 };
 	counts = (struct virtual_counts){ 0 };
 	seal_machine();
 	mem_blob_init(&blob, b->out.at, b->out.len);
@@ -265,18 +306,18 @@ static enum status read_machine(struct err *e)
 	plan.manifest = manifest;
 	if (damage)
 		damage_frame(r);
-	st = virtual_open(&plan, &v, e);
+	st = open_memory(&v, e);
 	if (!st) {
 		info = *virtual_info(v);
 		info.name = "";
-		if (asked.vads)
-			virtual_set_vads(v, &(const struct virtual_vads){ say_by_vad, NULL });
-		if (asked.files)
-			virtual_set_files(v, &(const struct virtual_files){ give_file, NULL });
 		st = read_pages(v, e);
+		if (virtual_layout(v))
+			layout = *virtual_layout(v);
 	}
 	if (!st)
 		sweep_pages(v);
+	if (!st)
+		read_alone();
 	if (!st && asked.peek) {
 		struct peek *p = NULL;
 
@@ -679,7 +720,7 @@ TEST(windows_entries_give_what_figure_2_says)
 	put_same(9, OLD(1, 16));
 	put_same(10, UINT64_C(0xffffffff00000000) | PROT);
 	read_ok();
-	assert_string_equal(info.layout.name, "10-1507");
+	assert_string_equal(layout.name, "10-1507");
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 	check_given(1, PTE_TRANSITION, GIVEN_MEMORY, 'B');
 	check_given(2, PTE_PAGE_FILE, GIVEN_PAGE_FILE, '5');
@@ -703,6 +744,53 @@ TEST(windows_entries_give_what_figure_2_says)
 	assert_int_equal(counts.given[GIVEN_ZEROS], 1);
 	assert_int_equal(counts.given[GIVEN_NOTHING], 59);
 	assert_int_equal(counts.trust[TRUST_SAFE], 4);
+	tear_down();
+}
+
+/* All other spaces would be walked for it. */
+TEST(a_layout_is_chosen_where_an_entry_needs_one)
+{
+	set_up_windows();
+	put_same(0, FRAME(0) | P);
+	put_same(1, TRANSITION(1));
+	put_entries(2, FRAME(2) | P, TRANSITION(2));
+	asked.length = PAGE_SIZE;
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_verdict(0, VERDICT_SAFE);
+	assert_null(layout.name);
+	asked.va = VA(1);
+	read_ok();
+	check_given(1, PTE_TRANSITION, GIVEN_MEMORY, 'B');
+	assert_string_equal(layout.name, "10-1507");
+	asked.va = VA(2); /* another copy of the tables has such an entry */
+	read_ok();
+	check_given(2, PTE_VALID, GIVEN_MEMORY, 'C');
+	assert_string_equal(layout.name, "10-1507");
+	tear_down();
+}
+
+/* In the middle of a read, for a prototype entry: what is mapped around it stays what it is. */
+TEST(a_layout_that_is_chosen_late_changes_nothing_else)
+{
+	set_up_windows();
+	for (size_t k = 0; k < 5; k++)
+		if (k != 1)
+			put_same(k, FRAME(k) | P);
+	put_same(9, TRANSITION(9));
+	put_proto(1, FRAME(5) | P);
+	asked.vads = true;
+	asked.length = 5 * PAGE_SIZE;
+	read_ok();
+	check_given(1, PTE_VALID, GIVEN_MEMORY, 'F');
+	check_verdict(1, VERDICT_PROTOTYPE);
+	for (size_t k = 0; k < 5; k++) {
+		if (k == 1)
+			continue;
+		check_given(k, PTE_VALID, GIVEN_MEMORY, (char)('A' + k));
+		check_verdict(k, VERDICT_SAFE);
+	}
+	assert_string_equal(layout.name, "10-1507");
 	tear_down();
 }
 
@@ -840,7 +928,7 @@ TEST(swizzled_entries_give_the_same)
 	put_same(3, TO_PROTO(PROTO(0)) | UINT64_C(0x10)); /* the address has bit 45 itself */
 	put_proto(0, TRANSITION(5) | MASK);
 	read_ok();
-	assert_string_equal(info.layout.name, "10-1809");
+	assert_string_equal(layout.name, "10-1809");
 	check_given(0, PTE_TRANSITION, GIVEN_MEMORY, 'C');
 	check_given(1, PTE_PAGE_FILE, GIVEN_PAGE_FILE, 'J');
 	check_given(2, PTE_DEMAND_ZERO, GIVEN_ZEROS, 0);
@@ -931,7 +1019,7 @@ TEST(markers_have_no_page_and_say_what_they_are)
 	put_same(22, SPECIAL(31, 16));
 	put_entries(23, SPECIAL(31, LINUX_MARKER_GUARD), FRAME(3) | P);
 	read_ok();
-	assert_string_equal(info.layout.name, "6.15");
+	assert_string_equal(layout.name, "6.15");
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 	check_nothing(1, PTE_MARKER, "a guard region");
 	check_verdict(1, VERDICT_NO_CONTENT);
@@ -952,7 +1040,7 @@ TEST(entries_whose_meaning_is_not_known_give_nothing)
 	put_same(0, SPECIAL(27, FRAME(9) >> 12));
 	put_same(1, SPECIAL(30, FRAME(11) >> 12));
 	read_ok();
-	assert_int_equal(info.layout.device_private, OPTION_UNTOLD);
+	assert_int_equal(layout.device_private, OPTION_UNTOLD);
 	for (size_t k = 0; k < 2; k++) {
 		check_nothing(k, PTE_UNKNOWN, "depends on CONFIG_DEVICE_PRIVATE");
 		check_verdict(k, VERDICT_UNKNOWN);
@@ -1542,6 +1630,8 @@ int main(void)
 		cmocka_unit_test(peek_gives_what_a_read_gives),
 		cmocka_unit_test(numbers_are_read_across_pages_or_not_at_all),
 		cmocka_unit_test(windows_entries_give_what_figure_2_says),
+		cmocka_unit_test(a_layout_is_chosen_where_an_entry_needs_one),
+		cmocka_unit_test(a_layout_that_is_chosen_late_changes_nothing_else),
 		cmocka_unit_test(no_vad_is_named_for_what_none_can_know),
 		cmocka_unit_test(prototypes_are_followed_as_figure_3_says),
 		cmocka_unit_test(prototypes_are_found_in_transition_and_in_page_files),

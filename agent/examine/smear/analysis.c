@@ -230,6 +230,8 @@ enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, stru
 	m->ret = ret;
 	st = smear__set_up(m, e);
 	if (!st)
+		st = smear__need_layout(m, e);
+	if (!st)
 		st = analyse_all(m, e);
 	if (!st)
 		st = sum_up(m, e);

@@ -234,10 +234,31 @@ void mapping_walk_end(struct mapping_walk *w)
 	end_space(w->m, w->space);
 }
 
+static bool leaves_need_layout(const struct analysis *m)
+{
+	for (size_t c = 0; c < COPIES; c++)
+		for (size_t i = 0; i < m->copy[c].leaves.count; i++)
+			if (entry_needs_layout(m->copy[c].leaves.at[i].raw))
+				return true;
+	return false;
+}
+
+/* Once more where the layout came of it: earlier readings were compared without one. */
+static enum status walk_range(struct analysis *m, const struct smear_id *id, uint64_t first,
+			      uint64_t last, struct err *e)
+{
+	const bool asked = m->asked_layout;
+	enum status st = smear__walk_range(m, id, first, last, e);
+
+	if (!st && (asked || leaves_need_layout(m)))
+		st = smear__need_layout(m, e);
+	return st || m->asked_layout == asked ? st : smear__walk_range(m, id, first, last, e);
+}
+
 enum status mapping_walk_range(struct mapping_walk *w, struct analysis *m, struct smear_space *s,
 			       enum copy copy, uint64_t first, uint64_t last, struct err *e)
 {
-	const enum status st = smear__walk_range(m, &s->id, first, last, e);
+	const enum status st = walk_range(m, &s->id, first, last, e);
 
 	*w = (struct mapping_walk){
 		.m = m,

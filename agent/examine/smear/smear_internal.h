@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What smear.c, which judges, and analysis.c, which adds up, share with copies.c, which opens the
- * container, with walks.c, which walks its tables, and with virtual.c, which reads.
+ * container, with chosen_layout.c, with walks.c, which walks its tables, and with virtual.c, which
+ * reads.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_SMEAR_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_SMEAR_SMEAR_INTERNAL_H
@@ -86,7 +87,7 @@ struct analysis {
 	const struct smear_plan *plan;
 	struct smear *ret;
 	struct source copy[COPIES];
-	struct stored_space *order; /* in which ret->spaces are walked */
+	struct stored_space *order; /* in which ret->spaces are walked; set with the layout */
 	struct stream_captures captures;
 	const struct captures *memory;
 	struct earlier_readings earlier; /* of the image's tables, where its order was by tables */
@@ -95,19 +96,30 @@ struct analysis {
 	struct walk_set named;
 	struct walk_set several;
 	struct slot_file files[PTE_FILES_MAX];
-	struct entry_reader entries;
+	struct entry_reader entries; /* without a layout until it is asked for: */
+	bool asked_layout;
+	enum status layout_status; /* what came of it, and */
+	struct err layout_why;
 	struct direct_copies direct;
 	struct found_captures found; /* last: the copies of a mapping mostly name the same page */
 	uint64_t work;               /* steps that judging may still take */
 	uint64_t states[PAIRS][PTE_STATES][PTE_STATES]; /* of the space at hand */
 };
 
-/*
- * Opens what the plan names, and chooses the layout, for which every space is walked once.
- * smear__tear_down() in any case.
- */
+/* Opens what the plan names, and walks nothing of it. smear__tear_down() in any case. */
 enum status smear__set_up(struct analysis *m, struct err *e);
 void smear__tear_down(struct analysis *m);
+
+/*
+ * Before entries are decoded that entry_needs_layout(): chooses the layout, and finds out which
+ * page file each number is. All spaces are walked for it, but only the first time. Who is in a walk
+ * of his own keeps it. ST_NOMEM, ST_INTERRUPTED: the same at each further call.
+ */
+enum status smear__need_layout(struct analysis *m, struct err *e);
+
+/* entry_decode(), and before it what the entry needs. */
+enum status smear__decode(struct analysis *m, unsigned level, uint64_t raw, struct pte *ret,
+			  struct err *e);
 
 /*
  * m->ret->store, and how it is known; and what reads entries is told of it. Behind layout_choose(),
@@ -115,7 +127,7 @@ void smear__tear_down(struct analysis *m);
  */
 void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev);
 
-/* Sets m->direct; ST_OK also where there is none. Behind the choice of the layout. ST_NOMEM. */
+/* Sets m->direct; ST_OK also where there is none. ST_NOMEM. */
 enum status smear__find_direct_map(struct analysis *m, struct err *e);
 
 /*
@@ -179,7 +191,8 @@ void smear__divide(struct smear *ret);
 
 /*
  * Appends the addresses that entries of this copy of the space are for, in order, neighbours as
- * one. *ret_cut: the walk's budget ended it. `s` as for mapping_walk_range().
+ * one. *ret_cut: the walk's budget ended it. Behind smear__need_layout(), which counts the tables
+ * that the budget is measured by; `s` as for mapping_walk_range().
  */
 enum status smear__mapped(struct analysis *m, struct smear_space *s, enum copy copy,
 			  struct range_list *ret, bool *ret_cut, struct err *e);

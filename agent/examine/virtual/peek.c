@@ -196,9 +196,11 @@ const struct peek_page *peek_page(struct peek *p, uint64_t va)
 bool peek_is_files(struct peek *p, uint64_t va)
 {
 	const struct peek_page *page = peek_page(p, va);
+	bool ret = page && page->followed;
 
-	return page && (page->followed ||
-			(page->frame && virtual_is_prototypes(p->v, page->va, page->frame)));
+	if (page && !ret && page->frame)
+		p->st = virtual_is_prototypes(p->v, page->va, page->frame, &ret, &p->why);
+	return ret;
 }
 
 enum status peek_failed(const struct peek *p, struct err *e)

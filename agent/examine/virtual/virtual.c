@@ -89,7 +89,7 @@ static enum status take_space(struct virtual_memory *v, const struct smear_id *i
 	const enum copy copy = v->request.copy;
 
 	v->space = (struct smear_space){ .id = *id };
-	v->info.known = true;
+	v->known = id;
 	if (!has_page(v, copy, id->dtb) || (copy != COPY_IMAGE && !smear__has_copy(id, copy)))
 		return err_set(e, ST_INPUT, "process %" PRIu32 " has no page tables %s", pid,
 			       where(copy));
@@ -108,7 +108,7 @@ static enum status find_space(struct virtual_memory *v, const struct virtual_pla
 
 		id = find_dtb(s, dtb, copy);
 		v->space.id = id ? *id : id_of_root(v, dtb);
-		v->info.known = id != NULL;
+		v->known = id;
 		if (!has_page(v, copy, dtb))
 			return err_set(e, ST_INPUT, "0x%" PRIx64 " names no page table %s",
 				       plan->dtb, where(copy));
@@ -163,10 +163,10 @@ static void tell_info(struct virtual_memory *v)
 	v->virt.dtb = v->space.id.dtb;
 	v->info.mode = v->smear.spaces.mode;
 	v->info.os = v->smear.spaces.os;
-	v->info.layout = v->smear.layout;
 	v->info.user_last = smear__user_last(v->smear.spaces.mode);
 	v->info.copy = v->request.copy;
 	v->info.dtb = v->space.id.dtb;
+	v->info.known = v->known != NULL;
 	v->info.listed = v->space.id.listed;
 	v->info.pid = v->space.id.pid;
 	v->info.name = v->space.id.listed ? v->space.id.name : "";
@@ -223,8 +223,12 @@ void virtual_set_files(struct virtual_memory *v, const struct virtual_files *fil
 enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, bool *ret_cut,
 			   struct err *e)
 {
-	const enum status st = smear__mapped(v->m, &v->space, v->request.copy, ret, ret_cut, e);
+	enum status st = smear__need_layout(v->m, e);
 
+	if (v->known)
+		v->space.id.pass_tables = v->known->pass_tables;
+	if (!st)
+		st = smear__mapped(v->m, &v->space, v->request.copy, ret, ret_cut, e);
 	range_list_join(ret);
 	return st;
 }
@@ -295,6 +299,16 @@ void virtual_close(struct virtual_memory *v)
 	smear_deinit(&v->smear);
 	free(v->m);
 	free(v);
+}
+
+const struct layout_choice *virtual_layout(const struct virtual_memory *v)
+{
+	return v->m->asked_layout ? &v->smear.layout : NULL;
+}
+
+enum status virtual_need_layout(struct virtual_memory *v, struct err *e)
+{
+	return smear__need_layout(v->m, e);
 }
 
 const struct virtual_info *virtual_info(const struct virtual_memory *v)

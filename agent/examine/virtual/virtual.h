@@ -88,7 +88,6 @@ struct virtual_plan {
 struct virtual_info {
 	enum paging_mode mode;
 	enum discover_os os;
-	struct layout_choice layout;
 	uint64_t user_last; /* the last address of the user half */
 	enum copy copy;     /* the plan's; of an image the tables that it has */
 	uint64_t dtb;
@@ -160,8 +159,9 @@ struct virtual_files {
 };
 
 /*
- * The layout is chosen and the address space is found once, here; reads after it cost what they
- * read. ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a time.
+ * The address space is found once, here; reads after it cost what they read. But the first that
+ * meets an entry that is not present chooses the layout of those, by what all address spaces have.
+ * ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a time.
  */
 struct virtual_memory;
 enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory **ret,
@@ -170,6 +170,11 @@ void virtual_close(struct virtual_memory *v); /* NULL is fine */
 
 /* Of the address space that is chosen. */
 const struct virtual_info *virtual_info(const struct virtual_memory *v);
+
+/* By which entries that are not present were read; NULL: none was so far. */
+const struct layout_choice *virtual_layout(const struct virtual_memory *v);
+/* Chooses it for who wants to tell of it: all address spaces are walked, but only once. */
+enum status virtual_need_layout(struct virtual_memory *v, struct err *e);
 
 /* All that there are; until virtual_close(). */
 const struct smear_spaces *virtual_spaces(const struct virtual_memory *v);
@@ -216,10 +221,11 @@ void virtual_set_store(struct virtual_memory *v, uint64_t globals);
 
 /*
  * Whether the page at `va` that has this frame is the one that its VAD's prototype entry has: of a
- * view of an image, what is in the file, and nobody has written to it. False also where that entry
- * can't be had, or is none.
+ * view of an image, what is in the file, and nobody has written to it. *ret is false also where
+ * that entry can't be had, or is none.
  */
-bool virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame);
+enum status virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame, bool *ret,
+				  struct err *e);
 
 /* Tells of the mappings in [va, va + length), whole pages; otherwise as virtual_read(). */
 enum status virtual_read_rows(struct virtual_memory *v, uint64_t va, uint64_t length,

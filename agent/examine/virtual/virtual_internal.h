@@ -17,7 +17,8 @@ struct virtual_memory {
 	struct virtual_info info;
 	struct smear_plan plan;
 	struct analysis *m;
-	struct smear smear; /* what m fills in */
+	struct smear smear;           /* what m fills in */
+	const struct smear_id *known; /* which of its spaces it is; NULL: none */
 	struct smear_space space;
 	struct physmem_rsz mem;      /* the chosen tables, and the memory where they are silent */
 	struct physmem_cache tables; /* the same */
@@ -44,7 +45,8 @@ struct virtual_memory {
 
 /*
  * The page at `va` of the address space with the root `dtb`: in memory, in transition or in a page
- * file. One that is behind a prototype is not looked for. False: it can't be had.
+ * file. One that is behind a prototype is not looked for. Behind smear__need_layout(). False: it
+ * can't be had.
  */
 bool virtual__read_page(struct virtual_memory *v, uint64_t dtb, uint64_t va, uint8_t *page,
 			struct rsz_times *when);

@@ -167,14 +167,21 @@ static void follow_prototype(struct virtual_memory *v, struct mapping *x)
 	x->followed = true;
 }
 
-bool virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame)
+enum status virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame, bool *ret,
+				  struct err *e)
 {
 	struct rsz_times when;
 	struct pte pte;
 	uint64_t at;
+	enum status st;
 
-	return find_by_vad(v, va, &at) && read_prototype(v, at, &pte, &when) &&
-	       pte_place(&pte) == PLACE_FRAME && pte.frame == frame;
+	*ret = false;
+	if (!find_by_vad(v, va, &at))
+		return ST_OK;
+	st = smear__need_layout(v->m, e);
+	*ret = !st && read_prototype(v, at, &pte, &when) && pte_place(&pte) == PLACE_FRAME &&
+	       pte.frame == frame;
+	return st;
 }
 
 /*
@@ -510,24 +517,25 @@ static bool has_content(const struct smear_row *row)
 }
 
 /* The entry of a page in another copy of the tables, and how many pages it is of. */
-static struct pte entry_in_copy(struct virtual_memory *v, enum copy copy, uint64_t va,
-				uint64_t *pages)
+static enum status entry_in_copy(struct virtual_memory *v, enum copy copy, uint64_t va,
+				 struct pte *ret, uint64_t *pages, struct err *e)
 {
 	struct virt tables = v->virt;
 	struct virt_end end;
-	struct pte p;
+	enum status st;
 
+	*ret = (struct pte){ .state = PTE_EMPTY };
 	tables.mem = &v->m->copy[copy].tables.mem;
 	virt_find(&tables, va, &end);
 	if (!end.level)
-		return (struct pte){ .state = PTE_EMPTY };
+		return ST_OK;
 	*pages = (end.entry.size - (va & (end.entry.size - 1))) >> PAGE_SHIFT;
 	if (end.entry.kind != ENTRY_LEAF && end.entry.kind != ENTRY_ABSENT)
-		return (struct pte){ .state = PTE_EMPTY };
-	p = entry_decode(&v->m->entries, end.level, end.raw);
-	if (pte_place(&p) == PLACE_FRAME)
-		p.frame += va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1);
-	return p;
+		return ST_OK;
+	st = smear__decode(v->m, end.level, end.raw, ret, e);
+	if (pte_place(ret) == PLACE_FRAME)
+		ret->frame += va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1);
+	return st;
 }
 
 /*
@@ -535,45 +543,54 @@ static struct pte entry_in_copy(struct virtual_memory *v, enum copy copy, uint64
  * clears that of 512 pages while it collapses them, and when it splits those of a file
  * (collapse_huge_page(), __split_huge_pmd_locked(); mm/khugepaged.c and mm/huge_memory.c).
  */
-static void ask_passes(struct virtual_memory *v, struct virtual_page *p)
+static enum status ask_passes(struct virtual_memory *v, struct virtual_page *p, struct err *e)
 {
 	const struct analysis *m = v->m;
 	uint64_t pages[2] = { p->pages, p->pages };
 	struct pte before, after;
+	enum status st;
 
 	if (m->entries.os != OS_LINUX || v->request.copy != COPY_IMAGE || p->va >> 63 ||
 	    m->image_only || m->one_pass || v->space.id.fate != FATE_LIVED)
-		return;
-	before = entry_in_copy(v, COPY_BEFORE, p->va, &pages[0]);
-	after = entry_in_copy(v, COPY_AFTER, p->va, &pages[1]);
+		return ST_OK;
+	st = entry_in_copy(v, COPY_BEFORE, p->va, &before, &pages[0], e);
+	if (!st)
+		st = entry_in_copy(v, COPY_AFTER, p->va, &after, &pages[1], e);
+	if (st)
+		return st;
 	p->pages = MIN(p->pages, MIN(pages[0], pages[1]));
 	if (pte_place(&before) == PLACE_NONE || pte_place(&after) == PLACE_NONE)
-		return;
+		return ST_OK;
 	p->has_verdict = true;
 	p->row.change = change_of(&before, &after, true);
 	p->row.verdict = p->row.change == CHANGE_STABLE ? VERDICT_TORN : VERDICT_CHANGED;
 	p->why = "no entry in the image's tables, but those read before and after it have one";
+	return ST_OK;
 }
 
 /*
  * Where no entry says anything: what the tables end with. Also entries above the page table that
  * are not present; Windows pages out page tables, and what they had in them is not looked for.
  */
-static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
+static enum status explain(struct virtual_memory *v, uint64_t va, struct virtual_page *ret,
+			   struct err *e)
 {
 	struct virt tables = v->virt;
 	struct virtual_page p = { .va = va, .pages = 1 };
 	struct virt_end end;
+	struct pte pte;
+	enum status st;
 
 	tables.mem = &v->m->copy[v->request.copy].tables.mem;
 	virt_find(&tables, va, &end);
+	st = smear__decode(v->m, end.level ? end.level : 1, end.raw, &pte, e);
 	p.level = end.level;
 	p.row = (struct smear_row){
 		.copy = v->request.copy,
 		.id = &v->space.id,
 		.va = va,
 		.raw = end.raw,
-		.pte = entry_decode(&v->m->entries, end.level ? end.level : 1, end.raw),
+		.pte = pte,
 		.seen = { end.when.start, end.when.end },
 	};
 	switch (end.entry.kind) {
@@ -597,9 +614,10 @@ static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
 		p.row.pte = (struct pte){ .state = PTE_UNKNOWN, .raw = end.raw };
 	if (end.level)
 		p.pages = (end.entry.size - (va & (end.entry.size - 1))) >> PAGE_SHIFT;
-	if (end.level && end.entry.kind == ENTRY_ZERO)
-		ask_passes(v, &p);
-	return p;
+	if (!st && end.level && end.entry.kind == ENTRY_ZERO)
+		st = ask_passes(v, &p, e);
+	*ret = p;
+	return st;
 }
 
 /* Neighbours that are equally empty are one. */
@@ -650,7 +668,10 @@ static enum status give_by_prototype(struct virtual_memory *v, struct smear_row 
 {
 	struct rsz_times when;
 	struct pte next;
+	const enum status st = smear__need_layout(v->m, e);
 
+	if (st)
+		return st;
 	row->proto = prototype;
 	row->pages = 1;
 	row->followed = read_prototype(v, prototype, &row->pte, &when);
@@ -750,15 +771,17 @@ static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err 
 
 	while (!st && !v->through && v->next <= last) {
 		const uint64_t left = ((last - v->next) >> PAGE_SHIFT) + 1;
-		struct virtual_page p = explain(v, v->next);
+		struct virtual_page p, q;
 
-		while (p.pages < left) {
-			const struct virtual_page q = explain(v, v->next + p.pages * PAGE_SIZE);
-
-			if (!is_as_empty(&p, &q))
+		st = explain(v, v->next, &p, e);
+		while (!st && p.pages < left) {
+			st = explain(v, v->next + p.pages * PAGE_SIZE, &q, e);
+			if (st || !is_as_empty(&p, &q))
 				break;
 			p.pages += q.pages;
 		}
+		if (st)
+			break;
 		p.pages = MIN(p.pages, left);
 		p.row.va = p.va;
 		p.row.pages = p.pages;

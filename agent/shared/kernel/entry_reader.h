@@ -16,6 +16,12 @@ struct entry_reader {
 	struct linux_pte_context linux_;
 };
 
+/* Only then does it matter which layout there is. */
+static inline bool entry_needs_layout(uint64_t raw)
+{
+	return raw && !(raw & PTE_PRESENT);
+}
+
 /* `level` is the table's. Without a layout, what is not present is PTE_UNKNOWN. */
 struct pte entry_decode(const struct entry_reader *r, unsigned level, uint64_t raw);
 

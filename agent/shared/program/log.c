@@ -60,6 +60,11 @@ void log_init(const struct log_config *c)
 	unlock_log(locked);
 }
 
+bool log_is_json(void)
+{
+	return the_log.config.json;
+}
+
 void log_tee(void (*fn)(void *arg, const char *line, size_t len), void *arg)
 {
 	const bool locked = lock_log();

@@ -44,6 +44,9 @@ struct log_config {
 /* Before log_init() the log is what a person wants on stderr. */
 void log_init(const struct log_config *c);
 
+/* False: nobody sees the fields of log_write(), unless there is a tee. */
+bool log_is_json(void);
+
 /*
  * Passes every line (JSON, with its line feed) on to `fn`, one call at a time; NULL ends that, and
  * no call is under way when log_tee() has returned. Events that `fn` itself logs go to the
