@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handle, for what opens it (virtual.c) and what gives its pages (virtual_pages.c). */
+/*
+ * The handle. virtual.c opens it, virtual_frames.c reads the pages that entries name, virtual_why.c
+ * says why a page has none, and virtual_pages.c gives them to who reads.
+ */
 #ifndef RAMSEAL_AGENT_EXAMINE_VIRTUAL_VIRTUAL_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_VIRTUAL_VIRTUAL_INTERNAL_H
 
@@ -50,6 +53,39 @@ struct virtual_memory {
  */
 bool virtual__read_page(struct virtual_memory *v, uint64_t dtb, uint64_t va, uint8_t *page,
 			struct rsz_times *when);
+
+/* Where the bytes of an entry's page are; false if they are in no stream. */
+bool virtual__locate_page(const struct virtual_memory *v, const struct pte *p, uint32_t *ret_stream,
+			  uint64_t *ret_address);
+/*
+ * The first page of a row that was captured, of the capture that it names. ST_END: it has no
+ * content. ST_CORRUPT: the container is damaged there.
+ */
+enum status virtual__read_captured(struct virtual_memory *v, const struct smear_row *row,
+				   uint8_t *buf, struct err *e);
+
+/* A prototype entry. Behind smear__need_layout(). False: it can't be had. */
+bool virtual__read_prototype(struct virtual_memory *v, uint64_t va, struct pte *ret,
+			     struct rsz_times *when);
+/*
+ * Puts what a prototype entry comes to in the place of the mapping's; it stays what it is if that
+ * cannot be read, or nobody knows where it is.
+ */
+void virtual__follow_prototype(struct virtual_memory *v, struct mapping *x);
+
+/* Where no VAD is. A process of a 32-bit Windows can have up to 3 GiB for itself. */
+bool virtual__is_kernel_address(const struct virtual_memory *v, uint64_t va);
+
+/* Why what an entry says gives no page; for people. */
+const char *virtual__why(const struct virtual_memory *v, const struct smear_row *row);
+
+/*
+ * Pages that no entry says anything of, from `va` on: what the tables end with. Also entries above
+ * the page table that are not present; Windows pages out page tables, and what they had in them is
+ * not looked for.
+ */
+enum status virtual__explain(struct virtual_memory *v, uint64_t va, struct virtual_page *ret,
+			     struct err *e);
 
 /*
  * The page of a key of the compression store. *ret_why: NULL, or why it can't be had; `when` is

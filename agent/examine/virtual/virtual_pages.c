@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of the virtual memory that virtual.c has opened: their content, or why they have none. */
+/* The pages of a range, in order, to who reads it. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "agent/examine/virtual/virtual_internal.h"
-#include "formats/base/bytes.h"
 
 /* As much as is walked at once: what is kept of a walk grows with it. */
 #define STEP_BYTES (UINT64_C(1) << 30)
@@ -25,165 +23,6 @@ bool virtual_page_is_absent(const struct virtual_page *p)
 	return p->row.followed || p->vad == VAD_SAYS_RESERVED || p->vad == VAD_SAYS_UNMAPPED;
 }
 
-static bool copy_page(const struct rsz_page *p, uint8_t *buf)
-{
-	if (!p->captured || p->status.state == PAGE_UNREADABLE || p->status.state == PAGE_SKIPPED)
-		return false;
-	memcpy(buf, p->data, p->length);
-	memset(buf + p->length, 0, PAGE_SIZE - p->length);
-	return true;
-}
-
-/* Memory has a cursor that keeps more: tables, prototypes and pages all lie there. */
-static struct rsz_cursor *cursor_of(const struct virtual_memory *v, uint32_t stream)
-{
-	return stream == v->m->memory_stream ? v->m->copy[COPY_IMAGE].cursor : v->cursor;
-}
-
-/* ST_END: there is no content. ST_CORRUPT: the container is damaged there. */
-static enum status read_stream(struct virtual_memory *v, uint32_t stream, uint64_t address,
-			       uint8_t *buf, struct rsz_times *when, struct err *e)
-{
-	struct rsz_page p;
-	const enum status st = rsz_cursor_page(cursor_of(v, stream), stream, address, &p, e);
-
-	if (st)
-		return st;
-	if (!copy_page(&p, buf))
-		return ST_END;
-	*when = (struct rsz_times){ p.start, p.end };
-	return ST_OK;
-}
-
-/* Where the bytes of an entry's page are; false if they are in no stream. */
-static bool locate_page(const struct virtual_memory *v, const struct pte *p, uint32_t *stream,
-			uint64_t *address)
-{
-	const struct slot_file *f;
-
-	if (pte_place(p) == PLACE_FRAME) {
-		*stream = v->m->memory_stream;
-		*address = p->frame;
-		return true;
-	}
-	if (p->state == PTE_COMPRESSED || pte_place(p) != PLACE_SLOT || p->slot >> 40)
-		return false;
-	f = p->file < PTE_FILES_MAX ? &v->m->files[p->file] : NULL;
-	if (!f || !f->captures)
-		return false;
-	*stream = f->stream;
-	*address = p->slot * PAGE_SIZE;
-	return true;
-}
-
-/*
- * Prototype entries
- */
-
-bool virtual__read_page(struct virtual_memory *v, uint64_t dtb, uint64_t va, uint8_t *page,
-			struct rsz_times *when)
-{
-	struct virt space = v->virt;
-	struct virt_end end;
-	struct pte p;
-	uint32_t stream;
-	uint64_t address;
-
-	space.dtb = dtb;
-	if (paging_canonical(space.mode, va) != va)
-		return false;
-	virt_find(&space, va, &end);
-	if (!end.level || end.entry.kind == ENTRY_TABLE ||
-	    (end.entry.kind != ENTRY_LEAF && end.level != 1))
-		return false;
-	p = entry_decode(&v->m->entries, end.level, end.raw);
-	if (end.entry.kind == ENTRY_LEAF)
-		p.frame =
-			end.entry.frame + (va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1));
-	return locate_page(v, &p, &stream, &address) &&
-	       !read_stream(v, stream, address, page, when, NULL);
-}
-
-/*
- * The page of the kernel's address space that holds the entry: Windows keeps prototypes in paged
- * pool, so that it may itself be in transition or in a page file. One that is behind a prototype is
- * not looked for.
- */
-static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
-			struct rsz_times *when)
-{
-	return va >> 63 && virtual__read_page(v, v->virt.dtb, va, page, when);
-}
-
-/* Of those around it, mostly the one before it was asked for just now. */
-static bool read_prototype(struct virtual_memory *v, uint64_t va, struct pte *ret,
-			   struct rsz_times *when)
-{
-	const struct win_pte_context *c = &v->m->entries.windows;
-	const uint64_t page = va & ~(uint64_t)(PAGE_SIZE - 1);
-
-	if (va % 8 || !c->layout)
-		return false;
-	if (!v->proto_read || v->proto_page != page) {
-		v->proto_there = read_kernel(v, page, v->protos, &v->proto_when);
-		v->proto_page = page;
-		v->proto_read = true;
-	}
-	if (!v->proto_there)
-		return false;
-	*when = v->proto_when;
-	*ret = win_prototype_decode(c, get_le64(v->protos + va % PAGE_SIZE));
-	return true;
-}
-
-/* Where a VAD has the prototype entry of the page. */
-static bool find_by_vad(const struct virtual_memory *v, uint64_t va, uint64_t *ret)
-{
-	uint64_t pages;
-
-	return v->vads.range && !(va >> 63) &&
-	       v->vads.range(v->vads.context, va, &pages, ret) == VAD_SAYS_SECTION;
-}
-
-/*
- * Puts what a prototype entry comes to in the place of the mapping's; it stays what it is if that
- * cannot be read, or nobody knows where it is.
- */
-static void follow_prototype(struct virtual_memory *v, struct mapping *x)
-{
-	struct pte *pte = &x->run.view[x->copy].pte;
-	uint64_t at = pte->address;
-
-	if (pte->state != PTE_PROTOTYPE && pte->state != PTE_VAD_PROTOTYPE)
-		return;
-	x->proto = at;
-	if (pte->state == PTE_VAD_PROTOTYPE && !find_by_vad(v, x->run.va, &at))
-		return;
-	/* An index is no address: only the kernel's symbols tell what it counts. */
-	if ((pte->state == PTE_PROTOTYPE && v->m->entries.windows.layout->indexed) ||
-	    !read_prototype(v, at, pte, &x->times))
-		return;
-	x->proto = at;
-	x->followed = true;
-}
-
-enum status virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame, bool *ret,
-				  struct err *e)
-{
-	struct rsz_times when;
-	struct pte pte;
-	uint64_t at;
-	enum status st;
-
-	*ret = false;
-	if (!find_by_vad(v, va, &at))
-		return ST_OK;
-	st = smear__need_layout(v->m, e);
-	*ret = !st && read_prototype(v, at, &pte, &when) && pte_place(&pte) == PLACE_FRAME &&
-	       pte.frame == frame;
-	return st;
-}
-
 /*
  * Telling of pages
  */
@@ -199,121 +38,13 @@ static enum status hand_out(struct virtual_memory *v, const struct virtual_page 
 	return v->reader->page(v->reader->context, p, e);
 }
 
-/* Where no VAD is. A process of a 32-bit Windows can have up to 3 GiB for itself. */
-static bool is_kernel_address(const struct virtual_memory *v, uint64_t va)
-{
-	return v->virt.mode == PAGING_PAE ? va >= UINT64_C(0xc0000000) : va >> 63;
-}
-
-/*
- * Windows, no entry. VADs know the addresses that a process has for itself; so they are no answer
- * for the kernel's, nor where nobody knows whether these are a process's tables at all.
- */
-static const char *why_empty(const struct virtual_memory *v, uint64_t va)
-{
-	if (is_kernel_address(v, va))
-		return v->info.known ? "no entry: not mapped"
-				     : "no entry: not mapped, or these are no top table's entries";
-	return v->info.known ? "no entry: needs the VAD"
-			     : "no entry: needs the VAD, or these are no process's tables";
-}
-
-static const char *why_unknown(const struct virtual_memory *v, const struct pte *p)
-{
-	const struct linux_pte_context *c = &v->m->entries.linux_;
-
-	if (!v->smear.layout.found)
-		return "no layout is known for its entry";
-	if (!v->smear.layout.device_private && c->unsure >> p->file % LINUX_PTE_TYPES & 1)
-		return "what its entry means depends on CONFIG_DEVICE_PRIVATE, which is not known";
-	return "no layout that fits explains its entry, or several do not agree";
-}
-
-/*
- * What a marker leaves of its page: a guard's faults, a poisoned one's too, and what was protected
- * against writing is brought back by the next fault.
- */
-static const char *why_marker(uint8_t marker)
-{
-	if (marker & LINUX_MARKER_GUARD)
-		return "a guard region, which has no page";
-	if (marker & LINUX_MARKER_POISONED)
-		return "poisoned: by userfaultfd, or because its swap slot could not be read";
-	if (marker & LINUX_MARKER_UFFD_WP)
-		return "write-protected by userfaultfd: its page, if it has one, is only in the "
-		       "page cache or in swap";
-	return "a marker that no known kernel has";
-}
-
-/* Why an entry that names no page, or one that is not there, gives nothing. */
-static const char *why_state(const struct virtual_memory *v, const struct smear_row *row)
-{
-	const bool windows = v->m->entries.os == OS_WINDOWS;
-
-	switch (row->pte.state) {
-	case PTE_EMPTY:
-		if (row->followed)
-			return "its prototype entry is empty";
-		return windows ? why_empty(v, row->va)
-			       : "no entry: not mapped, never touched, or only in the page cache "
-				 "or in swap";
-	case PTE_PROTOTYPE:
-		return v->m->entries.windows.layout->indexed
-			       ? "prototypes are numbers here: needs the kernel's symbols"
-			       : "its prototype entry cannot be read";
-	case PTE_VAD_PROTOTYPE:
-		if (is_kernel_address(v, row->va))
-			return "its entry is for a VAD, and the kernel's addresses have none";
-		return v->vads.range ? "its VAD leads to no prototype entry that can be read"
-				     : "needs the VAD";
-	case PTE_COMPRESSED:
-		return "needs the compression store";
-	case PTE_DECOMMITTED:
-		return "was given back";
-	case PTE_SUBSECTION:
-	case PTE_FILE_BACKED:
-		return "needs the mapped file";
-	case PTE_POISONED:
-		return "broken memory";
-	case PTE_DEVICE:
-		return "in a device's own memory";
-	case PTE_SWAP_ERROR:
-		return "the system could not read it from its swap area";
-	case PTE_MARKER:
-		return why_marker(row->pte.marker);
-	case PTE_UNKNOWN:
-		return why_unknown(v, &row->pte);
-	default:
-		return "the entry stands for no page";
-	}
-}
-
-static const char *why_verdict(const struct virtual_memory *v, const struct smear_row *row)
-{
-	const bool slot = pte_place(&row->pte) == PLACE_SLOT;
-
-	switch (row->verdict) {
-	case VERDICT_OUTSIDE:
-		return slot ? "its slot lies behind the end of the file"
-			    : "its frame is no RAM that was to be acquired";
-	case VERDICT_UNREADABLE:
-		return slot ? "its slot could not be read" : "its frame could not be read";
-	case VERDICT_MISSING:
-		return slot ? "its slot was not captured" : "its frame was not captured";
-	case VERDICT_NO_FILE:
-		return "its page file or swap area is not in this container";
-	default:
-		return why_state(v, row);
-	}
-}
-
 static enum status give_nothing(struct virtual_memory *v, const struct smear_row *row,
 				struct err *e)
 {
 	const struct virtual_page p = {
 		.va = row->va,
 		.pages = row->pages,
-		.why = why_verdict(v, row),
+		.why = virtual__why(v, row),
 		.level = 1,
 		.has_verdict = true,
 		.row = *row,
@@ -334,7 +65,6 @@ static enum status give_page(struct virtual_memory *v, const struct smear_row *r
 		.has_verdict = true,
 		.row = *row,
 	};
-	struct rsz_times when;
 	enum status st = ST_OK;
 
 	if (row->verdict == VERDICT_SLOT_MAP)
@@ -347,12 +77,7 @@ static enum status give_page(struct virtual_memory *v, const struct smear_row *r
 		p.bytes = NULL;
 		p.pages = row->pages;
 	} else if (row->captured) {
-		const uint64_t at = pte_place(&row->pte) == PLACE_FRAME ? row->pte.frame
-									: row->pte.slot * PAGE_SIZE;
-
-		st = row->older
-			     ? captures_read_older(cursor_of(v, row->stream), row->older, bytes, e)
-			     : read_stream(v, row->stream, at, bytes, &when, e);
+		st = virtual__read_captured(v, row, bytes, e);
 	}
 	if (st && st != ST_CORRUPT && st != ST_END)
 		return st;
@@ -516,110 +241,6 @@ static bool has_content(const struct smear_row *row)
 	return row->captured || row->pte.state == PTE_DEMAND_ZERO;
 }
 
-/* The entry of a page in another copy of the tables, and how many pages it is of. */
-static enum status entry_in_copy(struct virtual_memory *v, enum copy copy, uint64_t va,
-				 struct pte *ret, uint64_t *pages, struct err *e)
-{
-	struct virt tables = v->virt;
-	struct virt_end end;
-	enum status st;
-
-	*ret = (struct pte){ .state = PTE_EMPTY };
-	tables.mem = &v->m->copy[copy].tables.mem;
-	virt_find(&tables, va, &end);
-	if (!end.level)
-		return ST_OK;
-	*pages = (end.entry.size - (va & (end.entry.size - 1))) >> PAGE_SHIFT;
-	if (end.entry.kind != ENTRY_LEAF && end.entry.kind != ENTRY_ABSENT)
-		return ST_OK;
-	st = smear__decode(v->m, end.level, end.raw, ret, e);
-	if (pte_place(ret) == PLACE_FRAME)
-		ret->frame += va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1);
-	return st;
-}
-
-/*
- * An entry of the image that was empty for a moment, while both passes have pages there: Linux
- * clears that of 512 pages while it collapses them, and when it splits those of a file
- * (collapse_huge_page(), __split_huge_pmd_locked(); mm/khugepaged.c and mm/huge_memory.c).
- */
-static enum status ask_passes(struct virtual_memory *v, struct virtual_page *p, struct err *e)
-{
-	const struct analysis *m = v->m;
-	uint64_t pages[2] = { p->pages, p->pages };
-	struct pte before, after;
-	enum status st;
-
-	if (m->entries.os != OS_LINUX || v->request.copy != COPY_IMAGE || p->va >> 63 ||
-	    m->image_only || m->one_pass || v->space.id.fate != FATE_LIVED)
-		return ST_OK;
-	st = entry_in_copy(v, COPY_BEFORE, p->va, &before, &pages[0], e);
-	if (!st)
-		st = entry_in_copy(v, COPY_AFTER, p->va, &after, &pages[1], e);
-	if (st)
-		return st;
-	p->pages = MIN(p->pages, MIN(pages[0], pages[1]));
-	if (pte_place(&before) == PLACE_NONE || pte_place(&after) == PLACE_NONE)
-		return ST_OK;
-	p->has_verdict = true;
-	p->row.change = change_of(&before, &after, true);
-	p->row.verdict = p->row.change == CHANGE_STABLE ? VERDICT_TORN : VERDICT_CHANGED;
-	p->why = "no entry in the image's tables, but those read before and after it have one";
-	return ST_OK;
-}
-
-/*
- * Where no entry says anything: what the tables end with. Also entries above the page table that
- * are not present; Windows pages out page tables, and what they had in them is not looked for.
- */
-static enum status explain(struct virtual_memory *v, uint64_t va, struct virtual_page *ret,
-			   struct err *e)
-{
-	struct virt tables = v->virt;
-	struct virtual_page p = { .va = va, .pages = 1 };
-	struct virt_end end;
-	struct pte pte;
-	enum status st;
-
-	tables.mem = &v->m->copy[v->request.copy].tables.mem;
-	virt_find(&tables, va, &end);
-	st = smear__decode(v->m, end.level ? end.level : 1, end.raw, &pte, e);
-	p.level = end.level;
-	p.row = (struct smear_row){
-		.copy = v->request.copy,
-		.id = &v->space.id,
-		.va = va,
-		.raw = end.raw,
-		.pte = pte,
-		.seen = { end.when.start, end.when.end },
-	};
-	switch (end.entry.kind) {
-	case ENTRY_ZERO:
-		p.why = why_state(v, &p.row);
-		break;
-	case ENTRY_TABLE:
-		p.why = range_list_find(tables.mem->ranges, end.entry.frame)
-				? "a page table on the way cannot be read"
-				: "a page table on the way is not in this copy";
-		break;
-	case ENTRY_RESERVED:
-		p.why = "a page table on the way has reserved bits set";
-		break;
-	default:
-		p.why = v->m->entries.os == OS_WINDOWS ? "its page table is paged out"
-						       : "a page table on the way is no table";
-		break;
-	}
-	if (end.entry.kind == ENTRY_TABLE || end.entry.kind == ENTRY_RESERVED)
-		p.row.pte = (struct pte){ .state = PTE_UNKNOWN, .raw = end.raw };
-	if (end.level)
-		p.pages = (end.entry.size - (va & (end.entry.size - 1))) >> PAGE_SHIFT;
-	if (!st && end.level && end.entry.kind == ENTRY_ZERO)
-		st = ask_passes(v, &p, e);
-	*ret = p;
-	return st;
-}
-
 /* Neighbours that are equally empty are one. */
 static bool is_as_empty(const struct virtual_page *p, const struct virtual_page *q)
 {
@@ -644,7 +265,7 @@ static enum verdict find_content(const struct virtual_memory *v, struct smear_ro
 
 	if (row->pte.state == PTE_COMPRESSED)
 		return VERDICT_STORE;
-	if (!captures || !locate_page(v, &row->pte, &row->stream, &at))
+	if (!captures || !virtual__locate_page(v, &row->pte, &row->stream, &at))
 		return VERDICT_NO_FILE;
 	if (!range_list_find(slot ? &f->ranges : &v->m->ram, at))
 		return VERDICT_OUTSIDE;
@@ -674,7 +295,7 @@ static enum status give_by_prototype(struct virtual_memory *v, struct smear_row 
 		return st;
 	row->proto = prototype;
 	row->pages = 1;
-	row->followed = read_prototype(v, prototype, &row->pte, &when);
+	row->followed = virtual__read_prototype(v, prototype, &row->pte, &when);
 	row->verdict = v->smear.still ? VERDICT_IMAGE : VERDICT_PROTOTYPE;
 	if (!row->followed) {
 		/* Nor can be had what lies in the same page of the kernel. */
@@ -686,7 +307,7 @@ static enum status give_by_prototype(struct virtual_memory *v, struct smear_row 
 	if (has_content(row))
 		return give_page(v, row, e);
 	while (row->followed && pte_place(&row->pte) == PLACE_NONE && row->pages < pages &&
-	       read_prototype(v, prototype + 8 * row->pages, &next, &when) &&
+	       virtual__read_prototype(v, prototype + 8 * row->pages, &next, &when) &&
 	       next.raw == row->pte.raw)
 		row->pages++;
 	return is_in_file(v, row) ? give_from_file(v, row, e) : give_nothing(v, row, e);
@@ -741,7 +362,7 @@ static enum status give_by_vad(struct virtual_memory *v, struct virtual_page *p,
 static bool is_for_vad(const struct virtual_memory *v, const struct virtual_page *p)
 {
 	return v->vads.range && p->level && !p->row.raw && p->row.pte.state == PTE_EMPTY &&
-	       !is_kernel_address(v, p->va);
+	       !virtual__is_kernel_address(v, p->va);
 }
 
 /*
@@ -773,9 +394,9 @@ static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err 
 		const uint64_t left = ((last - v->next) >> PAGE_SHIFT) + 1;
 		struct virtual_page p, q;
 
-		st = explain(v, v->next, &p, e);
+		st = virtual__explain(v, v->next, &p, e);
 		while (!st && p.pages < left) {
-			st = explain(v, v->next + p.pages * PAGE_SIZE, &q, e);
+			st = virtual__explain(v, v->next + p.pages * PAGE_SIZE, &q, e);
 			if (st || !is_as_empty(&p, &q))
 				break;
 			p.pages += q.pages;
@@ -820,7 +441,7 @@ static enum status take_mapping(struct virtual_memory *v, struct mapping *x, str
 	struct verdict_span span;
 	enum status st = ST_OK;
 
-	follow_prototype(v, x);
+	virtual__follow_prototype(v, x);
 	while (!st && mapping_judge(x, &span)) {
 		const struct smear_row row = mapping_row(x, &span);
 
