@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -7,7 +8,15 @@
 #include "tsk-extract/extract_internal.h"
 
 /* How often the records of a live file are read before they are believed to be damaged. */
-#define LIVE_TRIES 3
+#define LIVE_TRIES  3
+
+/*
+ * Windows SDK, winnt.h: FILE_ATTRIBUTE_REPARSE_POINT; _OFFLINE and _RECALL_ON_DATA_ACCESS say that
+ * the content is not here.
+ */
+#define IS_REPARSE  0x00000400
+#define IS_OFFLINE  0x00001000
+#define IS_RECALLED 0x00400000
 
 uint64_t extract__now(void)
 {
@@ -20,6 +29,7 @@ uint64_t extract__now(void)
 static void state_deinit(struct extract_state *s)
 {
 	extent_list_deinit(&s->extents);
+	extent_list_deinit(&s->wof_extents);
 	free(s->records);
 	*s = (struct extract_state){ 0 };
 }
@@ -68,14 +78,104 @@ static enum status take_stream(struct extract_state *to, struct mft_stream *s, s
 struct file_snapshot {
 	struct extract_state state;
 	struct mft *mft;
+	struct wof *wof;
 	uint8_t *value;
 };
 
 static void snapshot_deinit(struct file_snapshot *l)
 {
 	state_deinit(&l->state);
+	wof_close(l->wof);
 	mft_close(l->mft);
 	free(l->value);
+}
+
+/* Of a file that WOF compressed, or of which no byte is here, nothing is in the stream. */
+static enum status make_hole(struct file_snapshot *l, enum extent_kind kind, struct err *e)
+{
+	const struct extent all = { .length = l->state.size, .kind = kind };
+
+	free(l->value);
+	l->value = NULL;
+	l->state.resident = false;
+	extent_list_deinit(&l->state.extents);
+	return all.length ? extent_list_add(&l->state.extents, all, e) : ST_OK;
+}
+
+/*
+ * What a driver would bring. A file that was downloaded has clusters for all of it; so what is a
+ * hole is not here. Nothing says which holes of a sparse file are its own.
+ */
+static enum status call_elsewhere(struct file_snapshot *l, const char *where, struct err *e)
+{
+	struct extract_state *s = &l->state;
+
+	if (s->resident && !(s->file_attributes & (IS_OFFLINE | IS_RECALLED)))
+		return ST_OK;
+	if (s->resident) {
+		s->elsewhere = s->size;
+		if (make_hole(l, EXTENT_LOST, e))
+			return ST_NOMEM;
+	}
+	for (size_t i = 0; i < s->extents.count; i++) {
+		struct extent *x = &s->extents.at[i];
+
+		if (x->kind != EXTENT_HOLE)
+			continue;
+		x->kind = EXTENT_LOST;
+		s->elsewhere += x->length;
+	}
+	if (!s->elsewhere)
+		return ST_OK;
+	s->initialised = s->size; /* the stream's own says nothing of what is not in it */
+	snprintf(s->elsewhere_text, sizeof(s->elsewhere_text), "%s", where);
+	return ST_OK;
+}
+
+static enum status open_wof(struct file_snapshot *l, uint64_t number, const struct reparse *r,
+			    struct err *e)
+{
+	struct extract_state *s = &l->state;
+	struct err why = ERR_INIT;
+	enum status st = wof_open(l->mft, number, r->algorithm, s->size, &l->wof, &why);
+
+	if (st == ST_NOMEM)
+		return err_nomem(e);
+	if (st) {
+		s->problem = why;
+		return call_elsewhere(l, "compressed by WOF, into a stream that is not usable", e);
+	}
+	s->wof = wof_algorithm_name(r->algorithm);
+	s->initialised = s->size;
+	s->compressed = false;
+	st = make_hole(l, EXTENT_HOLE, e);
+	for (size_t i = 0; i < wof_stream(l->wof)->extents.count && !st; i++)
+		st = extent_list_add(&s->wof_extents, wof_stream(l->wof)->extents.at[i], e);
+	s->fragments = extent_list_fragments(&s->wof_extents);
+	return st;
+}
+
+/* Streams with a name are as they are; a reparse point says where the unnamed one's content is. */
+static enum status look_at_reparse(struct file_snapshot *l, uint64_t number, struct err *e)
+{
+	struct extract_state *s = &l->state;
+	struct reparse r;
+	struct err why = ERR_INIT;
+	const enum status st = reparse_load(l->mft, number, &r, &why);
+
+	if (st == ST_NOMEM)
+		return err_nomem(e);
+	if (st && !s->problem.message[0])
+		s->problem = why;
+	s->reparse_tag = r.tag;
+	if (!r.tag && !st) {
+		if (s->file_attributes & IS_REPARSE)
+			return call_elsewhere(l, "marked as a reparse point, but has none", e);
+		return ST_OK;
+	}
+	if (r.is_link && !s->size)
+		return err_set(e, ST_INPUT, "is %s", r.where);
+	return r.is_wof && s->size ? open_wof(l, number, &r, e) : call_elsewhere(l, r.where, e);
 }
 
 static enum status snapshot_record(const struct extract *x, uint64_t number,
@@ -94,7 +194,8 @@ static enum status snapshot_record(const struct extract *x, uint64_t number,
 	l->state.sequence = record_header_of(record).sequence;
 	take_times(&l->state, record, x->volume->boot.record);
 	l->value = take_ptr(s.value);
-	return take_stream(&l->state, &s, e);
+	st = take_stream(&l->state, &s, e);
+	return st || x->path->stream.count ? st : look_at_reparse(l, number, e);
 }
 
 /* Opens the volume anew. `number` NULL: by the path; else that record. */
@@ -108,7 +209,7 @@ static enum status snapshot_once(const struct extract *x, const uint64_t *number
 		st = mft_find(l->mft, x->path, &found, &l->state.note, e);
 	if (!st)
 		st = snapshot_record(x, found, l, e);
-	if (!st && !l->state.compressed) {
+	if (!st && !l->state.compressed && !l->wof) {
 		mft_close(l->mft);
 		l->mft = NULL;
 	}
@@ -137,14 +238,16 @@ static enum status take_snapshot(const struct extract *x, const uint64_t *number
 static enum status adopt(struct extract *x, struct file_snapshot *l, struct err *e)
 {
 	free(x->value);
+	wof_close(x->wof);
 	mft_close(x->mft);
 	x->value = take_ptr(l->value);
+	x->wof = take_ptr(l->wof);
 	x->mft = take_ptr(l->mft);
 	x->now = l->state;
 	l->state = (struct extract_state){ 0 };
 	if (!x->mft || !x->now.size || x->now.resident)
 		return ST_OK;
-	x->unit = mft_unit_size(x->mft);
+	x->unit = x->wof ? wof_unit_size(x->wof) : mft_unit_size(x->mft);
 	if (x->unit < PAGE_SIZE && x->unit)
 		x->unit = PAGE_SIZE; /* a multiple: units are powers of two */
 	free(x->unit_bytes);
@@ -159,6 +262,7 @@ static enum status copy_state(const struct extract_state *from, struct extract_s
 
 	*to = *from;
 	to->extents = (struct extent_list){ 0 };
+	to->wof_extents = (struct extent_list){ 0 };
 	to->records = malloc(MAX(from->n_records, (size_t)1) * sizeof(*to->records));
 	if (!to->records)
 		return err_nomem(e);
@@ -167,6 +271,8 @@ static enum status copy_state(const struct extract_state *from, struct extract_s
 		memcpy(to->records, from->records, from->n_records * sizeof(*to->records));
 	for (size_t i = 0; i < from->extents.count && !st; i++)
 		st = extent_list_add(&to->extents, from->extents.at[i], e);
+	for (size_t i = 0; i < from->wof_extents.count && !st; i++)
+		st = extent_list_add(&to->wof_extents, from->wof_extents.at[i], e);
 	return st;
 }
 
@@ -293,6 +399,7 @@ void extract_close(struct extract *x)
 		reader_close(x->reader);
 	state_deinit(&x->first);
 	state_deinit(&x->now);
+	wof_close(x->wof);
 	mft_close(x->mft);
 	free(x->unit_bytes);
 	free(x->value);
@@ -381,6 +488,17 @@ static void tidy_again(struct extent_list *l)
 	l->count = kept;
 }
 
+static bool wof_moved(const struct extract_state *a, const struct extract_state *b)
+{
+	if (a->wof != b->wof || a->wof_extents.count != b->wof_extents.count)
+		return true;
+	for (size_t i = 0; i < a->wof_extents.count; i++)
+		if (a->wof_extents.at[i].disk != b->wof_extents.at[i].disk ||
+		    a->wof_extents.at[i].length != b->wof_extents.at[i].length)
+			return true;
+	return false;
+}
+
 /* `same_value`: both are resident, with the same content. */
 static enum status compare_states(const struct extract_state *a, const struct extract_state *b,
 				  bool same_value, struct extract_changes *c, struct err *e)
@@ -392,7 +510,9 @@ static enum status compare_states(const struct extract_state *a, const struct ex
 	c->records_changed = !same_records(a, b);
 	st = extent_list_changes(&a->extents, &b->extents, &c->again, e);
 	c->moved = c->again.count || a->extents.count != b->extents.count ||
-		   a->resident != b->resident;
+		   a->resident != b->resident || wof_moved(a, b);
+	if (!st && b->size && wof_moved(a, b))
+		st = extent_list_add(&c->again, (struct extent){ .length = b->size }, e);
 	if (!st && b->resident && !same_value && b->size)
 		st = extent_list_add(&c->again, (struct extent){ .length = b->size }, e);
 	if (!st)

@@ -61,7 +61,18 @@ struct extract_state {
 	bool sparse;
 	bool encrypted; /* EFS: what is read is the ciphertext */
 
-	struct extent_list extents; /* empty for a resident file */
+	uint32_t reparse_tag; /* of the unnamed stream only; 0: the file has no reparse point */
+	const char *wof;      /* how WOF compressed it ("lzx"), which is undone; or NULL */
+	/*
+	 * Bytes of the file that are in none of its clusters, but with a driver of Windows
+	 * (deduplicated, in a cloud), and where. They are EXTENT_LOST.
+	 */
+	uint64_t elsewhere;
+	char elsewhere_text[128];
+
+	struct extent_list
+		extents; /* empty for a resident file; one hole where WOF compressed it */
+	struct extent_list wof_extents; /* where the compressed stream lies */
 	size_t fragments;
 	struct extract_record *records;
 	size_t n_records;

@@ -5,6 +5,7 @@
 
 #include "tsk-extract/extract.h"
 #include "tsk-extract/mft.h"
+#include "tsk-extract/wof.h"
 
 struct extract {
 	struct reader *reader;
@@ -17,6 +18,7 @@ struct extract {
 	struct extract_state first, now;
 	uint8_t *value;  /* content of a resident file */
 	struct mft *mft; /* kept open for a compressed file only */
+	struct wof *wof; /* where WOF compressed it */
 	uint64_t unit;   /* bytes of a compression unit */
 	uint8_t *unit_bytes;
 

@@ -172,12 +172,18 @@ static enum extent_kind unit_kind(const struct extract *x, uint64_t off, uint64_
 	return first == EXTENT_LOST ? EXTENT_LOST : EXTENT_DISK;
 }
 
+static enum status read_unit(struct extract *x, uint64_t unit, size_t len)
+{
+	return x->wof ? wof_read(x->wof, unit, x->unit_bytes, len, NULL)
+		      : mft_unit_read(x->mft, unit, x->unit_bytes, len, NULL);
+}
+
 /* Part of one compression unit that begins at `unit`. */
 static void fill_from_unit(struct fill *f, uint64_t unit, uint64_t off, size_t len)
 {
 	struct extract *x = f->x;
 	const uint64_t whole = MIN(x->unit, x->now.size - unit);
-	const enum extent_kind kind = unit_kind(x, unit, whole);
+	const enum extent_kind kind = x->wof ? EXTENT_DISK : unit_kind(x, unit, whole);
 	uint8_t *to = f->buf + (off - f->offset);
 
 	memset(to, 0, len);
@@ -188,7 +194,7 @@ static void fill_from_unit(struct fill *f, uint64_t unit, uint64_t off, size_t l
 	} else if (unit >= x->now.initialised) {
 		mark_page_status(f, off, len,
 				 (struct page_status){ PAGE_SKIPPED, SKIP_BEYOND_INIT });
-	} else if (mft_unit_read(x->mft, unit, x->unit_bytes, (size_t)whole, NULL)) {
+	} else if (read_unit(x, unit, (size_t)whole)) {
 		mark_bad(f, off, len, EIO);
 	} else {
 		memcpy(to, x->unit_bytes + (off - unit), len);
@@ -227,7 +233,7 @@ enum status extract_read(struct extract *x, uint64_t offset, void *buf, size_t s
 	if (x->now.resident) {
 		memcpy(buf, x->value + offset, f.length);
 		mark_page_status(&f, offset, f.length, (struct page_status){ .state = PAGE_DATA });
-	} else if (x->now.compressed) {
+	} else if (x->now.compressed || x->wof) {
 		fill_from_units(&f);
 	} else {
 		fill_from_extents(&f);

@@ -82,6 +82,17 @@ static enum status open_copy_input(struct copy *c, struct err *e)
 	return st ? err_add(e, st, "%s", disk_options_name(&c->o->disk)) : ST_OK;
 }
 
+/* A file of zeros would look like one that was read. */
+static enum status refuse_elsewhere(const struct copy *c, struct err *e)
+{
+	const struct extract_state *s = extract_now(c->file);
+
+	if (!s->elsewhere || s->elsewhere < s->size)
+		return ST_OK;
+	return err_set(e, ST_UNREADABLE, "%s: is %s; nothing was written", c->path,
+		       s->elsewhere_text);
+}
+
 /* New files take free clusters, and those are what a later look at deleted data would want. */
 static enum status check_target(const struct copy *c, const char *to, struct err *e)
 {
@@ -215,6 +226,7 @@ static void summarise_copy(const struct copy *c)
 /* An output is only appended to, so nothing can be copied again: say what does not fit together. */
 static enum status copy_status(const struct copy *c, struct err *e)
 {
+	const struct extract_state *s = extract_now(c->file);
 	const struct extract_changes *ch = &c->changes;
 
 	if (ch->gone)
@@ -225,8 +237,9 @@ static enum status copy_status(const struct copy *c, struct err *e)
 			       "of %zu parts that differ is at byte %" PRIu64,
 			       c->path, ch->again.count, ch->again.at[0].file);
 	if (c->pages[PAGE_UNREADABLE])
-		return err_set(e, ST_UNREADABLE, "%s: %" PRIu64 " pages could not be read", c->path,
-			       c->pages[PAGE_UNREADABLE]);
+		return err_set(e, ST_UNREADABLE, "%s: %" PRIu64 " pages could not be read%s%s",
+			       c->path, c->pages[PAGE_UNREADABLE], s->elsewhere ? ": it is " : "",
+			       s->elsewhere_text);
 	return ST_OK;
 }
 
@@ -239,6 +252,8 @@ static enum status extract_file_run(struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "say where to write with --output");
 	c.buf = os_buffer(EXTRACT_BUFFER);
 	st = c.buf ? open_copy_input(&c, e) : err_nomem(e);
+	if (!st)
+		st = refuse_elsewhere(&c, e);
 	if (!st)
 		st = open_copy_output(&c, e);
 	if (!st)

@@ -16,7 +16,7 @@ from array import array
 MFT, VOLUME, ROOT, BITMAP, BOOT, SECURE, UPCASE = 0, 3, 5, 6, 7, 9, 10
 FIRST_USER = 24
 STANDARD_INFORMATION, LIST, FILE_NAME, VOLUME_NAME, VOLUME_INFORMATION = 0x10, 0x20, 0x30, 0x60, 0x70
-DATA, INDEX_ROOT, INDEX_ALLOCATION, INDEX_BITMAP = 0x80, 0x90, 0xa0, 0xb0
+DATA, INDEX_ROOT, INDEX_ALLOCATION, INDEX_BITMAP, REPARSE_POINT = 0x80, 0x90, 0xa0, 0xb0, 0xc0
 COMPRESSED, SPARSE = 0x0001, 0x8000
 # 2001-02-03 04:05:06 UTC as a FILETIME, for every time of every file.
 TIME = 126256395060000000
@@ -162,6 +162,30 @@ class Volume:
         self.add(f.number, Attribute(DATA, None, [(lcn, count)], '', len(data), len(data),
                                      flags)).allocated = count * self.cluster
         self.patches.append((lcn * self.cluster, data))
+        return f
+
+    def reparse(self, name, size, tag, data=b'', stream=None, runs=None, attributes=0x620):
+        """A file of `size` bytes that are a hole, or in `runs`; `stream`: (name, bytes) beside it."""
+        f = self.begin(name)
+        f.size = f.init = size
+        runs = runs if runs is not None else [(None, -(-size // self.cluster))] if size else []
+        f.runs = runs
+        self.records[f.number][3][0].value = struct.pack('<QQQQI', *[TIME] * 4, attributes) + bytes(36)
+        if size:
+            self.add(f.number, Attribute(DATA, None, runs, '', size, size, SPARSE)).allocated = (
+                sum(n for _, n in runs) * self.cluster)
+        else:
+            self.add(f.number, Attribute(DATA, b''))
+        if stream:
+            lcn = self.free_clusters(-(-len(stream[1]) // self.cluster))
+            if len(stream[1]) < 300:
+                self.add(f.number, Attribute(DATA, stream[1], name=stream[0]))
+            else:
+                count = -(-len(stream[1]) // self.cluster)
+                self.add(f.number, Attribute(DATA, None, [(lcn, count)], stream[0], len(stream[1]),
+                                             len(stream[1]))).allocated = count * self.cluster
+                self.patches.append((lcn * self.cluster, stream[1]))
+        self.add(f.number, Attribute(REPARSE_POINT, struct.pack('<IHH', tag, len(data), 0) + data))
         return f
 
     def folder(self, name, children):

@@ -45,6 +45,18 @@ def packed():
     return v
 
 
+def wof():
+    """One chunk of LZX, in the record."""
+    v = volume()
+    words = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'fuzz', 'corpus', 'lzx', 'words')
+    with open(words, 'rb') as f:
+        size, = struct.unpack('<H', f.read(2))
+        stream = f.read()
+    v.reparse('pagefile.sys', size, 0x80000017, struct.pack('<IIII', 1, 2, 1, 1), ('WofCompressedData', stream))
+    v.reparse('a', 9000, 0x80000013, bytes(8), runs=[(100, 1), (None, 2)])
+    return v
+
+
 def large_records():
     v = volume(record=4096)
     v.file('pagefile.sys', [(100 + 2 * i, 1) for i in range(60)])
@@ -64,7 +76,7 @@ def main(folder):
     os.makedirs(folder, exist_ok=True)
     image = os.path.join(folder, '.image')
     seeds = {'plain': plain(), 'list': listed(True), 'list_on_disk': listed(False),
-             'packed': packed(), 'large_records': large_records()}
+             'packed': packed(), 'wof': wof(), 'large_records': large_records()}
     for name, v in seeds.items():
         v.write(image)
         with open(os.path.join(folder, name), 'wb') as out:

@@ -331,6 +331,11 @@ static enum status begin_one(const struct files_plan *plan, struct file_copy *c,
 		return ST_OK;
 	c->begun = true;
 	st = open_source(plan, c, e);
+	if (!st && extract_first(c->source)->elsewhere)
+		log_warning("content-elsewhere",
+			    "%s: is %s; %" PRIu64 " bytes of it are not on this volume", c->path,
+			    extract_first(c->source)->elsewhere_text,
+			    extract_first(c->source)->elsewhere);
 	return st ? st : declare(plan, c, &c->stream, e);
 }
 

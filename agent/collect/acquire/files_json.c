@@ -70,6 +70,17 @@ static json_t *state_json(const struct extract_state *s, bool simulated)
 	json_object_set_new(o, "compressed", json_boolean(s->compressed));
 	json_object_set_new(o, "sparse", json_boolean(s->sparse));
 	json_object_set_new(o, "encrypted", json_boolean(s->encrypted));
+	if (s->reparse_tag)
+		json_object_set_new(o, "reparse_tag", json_u64(s->reparse_tag));
+	if (s->wof)
+		json_object_set_new(o, "wof", json_string(s->wof));
+	if (s->wof) {
+		_cleanup_free_ char *wof_runs = runs_text(&s->wof_extents);
+
+		json_object_set_new(o, "wof_runs", json_string(wof_runs ? wof_runs : ""));
+	}
+	if (s->elsewhere)
+		json_object_set_new(o, "elsewhere", json_text(s->elsewhere_text));
 	if (s->lost_records)
 		json_object_set_new(o, "lost_records", json_u64(s->lost_records));
 	return o;

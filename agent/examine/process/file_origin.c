@@ -51,8 +51,8 @@ struct origin_file {
 
 static const char *const why_encrypted = "it is encrypted there (EFS)";
 static const char *const why_reparse =
-	"it is a reparse point there, as files are that Windows has compressed (WOF) or keeps "
-	"elsewhere: its own bytes are not the file's";
+	"it is a reparse point there, as files are that Windows keeps elsewhere: its own bytes are "
+	"not the file's";
 
 /*
  * Disks
@@ -202,7 +202,7 @@ static void explain_lookup(const struct lookup *l, const struct file_wanted *w, 
 		err_set(why, ST_INPUT, "%.400s", l->why.message);
 }
 
-/* A stream of that name beside its own, which is a hole then. */
+/* A stream of that name beside its own, which is a hole then, and nothing says how to unpack it. */
 static bool is_wof(const struct reader *r, const struct volume *v, const char *path)
 {
 	const size_t size = strlen(path) + sizeof(WOF_STREAM);
@@ -222,7 +222,9 @@ static const char *why_not(const struct extract_state *s)
 {
 	if (s->encrypted || s->file_attributes & IS_ENCRYPTED)
 		return why_encrypted;
-	return s->file_attributes & IS_REPARSE ? why_reparse : NULL;
+	if (s->elsewhere || (s->file_attributes & IS_REPARSE && !s->reparse_tag))
+		return why_reparse;
+	return NULL;
 }
 
 static void tell_disk(struct origin_file *f, const struct origin *o, const struct volume *v)
@@ -260,7 +262,8 @@ static enum status open_on_disk(const struct origin *o, const struct file_wanted
 	if (st)
 		return st == ST_NOMEM ? err_nomem(e) : ST_INPUT;
 	problem = why_not(extract_now(f->extract));
-	if (!problem && is_wof(disk_reader(o->disk), l.at[0], w->path))
+	if (!problem && !extract_now(f->extract)->wof &&
+	    is_wof(disk_reader(o->disk), l.at[0], w->path))
 		problem = why_reparse;
 	if (problem)
 		return err_set(why, ST_INPUT, "%s", problem);
@@ -357,7 +360,11 @@ static const char *why_not_copied(const json_t *line, const json_t *state)
 		return "it changed while it was copied";
 	if (json_is_true(json_object_get(state, "encrypted")) || attributes & IS_ENCRYPTED)
 		return why_encrypted;
-	return attributes & IS_REPARSE ? why_reparse : NULL;
+	if (json_object_get(state, "elsewhere"))
+		return why_reparse;
+	/* Who copied it and does not name the tag took the file's own bytes, zeros. */
+	return attributes & IS_REPARSE && !json_object_get(state, "reparse_tag") ? why_reparse
+										 : NULL;
 }
 
 static enum status tell_stream(struct origin_file *f, const struct file_origins *o,
