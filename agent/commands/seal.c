@@ -54,9 +54,11 @@ const struct command command_seal = {
 		 "record was cut\n"
 		 "in the middle, its bytes are kept in a stream named \"fragment\". A container "
 		 "that is still\n"
-		 "being written is left alone. NAME.partial is renamed to NAME. One that is "
-		 "encrypted is sealed\n"
-		 "as a new file: that takes --identity, --recipient and --output.\n",
+		 "being written is left alone. NAME.partial is renamed to NAME, also if it is "
+		 "sealed already.\n"
+		 "One that is encrypted is sealed as a new file: that takes --identity, "
+		 "--recipient and\n"
+		 "--output.\n",
 	.values_size = sizeof(struct seal_options),
 	.run = seal_run,
 };
@@ -283,6 +285,7 @@ static enum status seal_in_place(struct sealing *s, struct err *e)
 	return st;
 }
 
+/* Up to the end of the last whole record. */
 static enum status copy_whole(struct sealing *s, struct sink *out, struct err *e)
 {
 	_cleanup_free_ uint8_t *buf = malloc(1 << 20);
@@ -299,7 +302,7 @@ static enum status copy_whole(struct sealing *s, struct sink *out, struct err *e
 	return st;
 }
 
-static enum status seal_copy(struct sealing *s, struct err *e)
+static enum status seal_copy(struct sealing *s, bool sealed, struct err *e)
 {
 	const struct seal_options *o = s->cli->values;
 	const struct output_options target = {
@@ -314,9 +317,40 @@ static enum status seal_copy(struct sealing *s, struct err *e)
 		st = age_sink_put_on(&out, s->to, e);
 	if (!st)
 		st = copy_whole(s, output_sink(out), e);
-	if (!st)
+	if (!st && !sealed)
 		st = append_to(s, output_sink(out), e);
 	return st ? st : output_commit(out, e);
+}
+
+/* Whoever wrote it was killed right before it got its name, and perhaps before it was synced. */
+static enum status give_name(struct sealing *s, struct err *e)
+{
+	_cleanup_free_ char *name = NULL;
+
+	if (os_sync(s->input->fd))
+		return err_from_errno(e, ST_OUTPUT, errno, "sync");
+	name = target_complete_name(s->path);
+	if (!name)
+		return err_nomem(e);
+	if (!strcmp(name, s->path))
+		log_info("sealed-already", "%s: is already sealed; nothing was changed", s->path);
+	else
+		log_result_with(JSON_FIELDS(field_text("output", name)), "sealed-named",
+				"%s: was already sealed, and has its name now", name);
+	return ST_OK;
+}
+
+static enum status settle_sealed(struct sealing *s, struct err *e)
+{
+	enum status st;
+
+	if (!s->output)
+		return give_name(s, e);
+	st = seal_copy(s, true, e);
+	if (!st)
+		log_result_with(JSON_FIELDS(field_text("output", s->output)), "sealed-copied",
+				"%s: a copy of %s, which is already sealed", s->output, s->path);
+	return st;
 }
 
 static enum status seal(struct sealing *s, struct err *e)
@@ -325,14 +359,12 @@ static enum status seal(struct sealing *s, struct err *e)
 	_cleanup_free_ char *name = NULL;
 	enum status st = check_input(s, e);
 
-	if (st == ST_END) {
-		log_info("sealed-already", "%s: is already sealed; nothing was changed", s->path);
-		return ST_OK;
-	}
+	if (st == ST_END)
+		return settle_sealed(s, e);
 	if (!st)
 		st = find_tails(s, e);
 	if (!st)
-		st = o->output ? seal_copy(s, e) : seal_in_place(s, e);
+		st = o->output ? seal_copy(s, false, e) : seal_in_place(s, e);
 	if (st)
 		return st;
 	name = s->output ? strdup(s->output) : target_complete_name(s->path);

@@ -139,6 +139,20 @@ class Cut(SealCase):
             self.check_sealed_later(path)
             self.assertEqual((self.at / 'one.rsz').read_bytes(), before)
 
+    def test_what_is_sealed_already_gets_its_name(self):
+        """Its writer was killed when all was written, right before it named the file."""
+        self.cut()
+        path = self.file('one.rsz.partial', self.whole)
+        done = run('seal', path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f'{self.at}/one.rsz: was already sealed', done.stderr.decode())
+        self.assertFalse(path.exists())
+        self.assertEqual((self.at / 'one.rsz').read_bytes(), self.whole)
+        # Nothing is replaced.
+        path = self.file('one.rsz.partial', self.whole)
+        self.assertIn(b'keeps its name', self.seal(path).stderr)
+        self.assertEqual(path.read_bytes(), self.whole)
+
     def test_where_there_is_no_room_in_the_format(self):
         full = assemble([begin(), stream(0, 7, 0, b'manifest'), chunk(0, [(2**63 - 5, 5)], content=b'full\n')])
         self.refused(self.file('full.rsz', full), 'not written', code=9)
@@ -177,6 +191,14 @@ class Copy(SealCase):
         self.assertEqual(path.read_bytes(), before)
         self.refused(path, 'exists', '-o', out)
         self.seal(path, 0, '-f', '-o', out)
+
+    def test_of_what_is_sealed_already(self):
+        self.cut()
+        path, out = self.file('one.rsz.partial', self.whole), self.at / 'copy.rsz'
+        self.seal(path, 0, '-o', out)
+        self.assertEqual(out.read_bytes(), self.whole)
+        self.assertEqual(path.read_bytes(), self.whole)
+        self.refused(path, 'exists', '-o', out)
 
     def test_through_a_link_but_never_in_place(self):
         path, link, out = self.cut(), self.at / 'link.rsz', self.at / 'sealed.rsz'
