@@ -95,9 +95,10 @@ struct verdict {
 	char root[SHA256_HEX_SIZE];
 	json_t *acquisition; /* how that ended; null if nobody knows */
 	bool sealed_later;
-	bool encrypted;            /* what was read lies in a file of age */
-	struct witnessed seen;     /* with --witness */
-	struct vouching *vouching; /* NULL: no --statement */
+	bool encrypted;                /* what was read lies in a file of age */
+	const struct witness_log *log; /* NULL: no --witness */
+	struct witnessed seen;         /* in it */
+	struct vouching *vouching;     /* NULL: no --statement */
 };
 
 static json_t *witnessed_json(const struct witness_line *l)
@@ -209,15 +210,13 @@ static enum status verify_input(const struct cli *cli, struct input *in, struct 
 	return st ? err_add(e, st, "%s", v->path) : ST_OK;
 }
 
-static enum status find_witness(const struct verify_options *o, struct input *in, struct verdict *v,
-				struct err *e)
+static enum status find_witness(struct input *in, struct verdict *v, struct err *e)
 {
 	char id[2 * RSZ_ID_SIZE + 1];
-	enum status st;
 
 	bytes_to_hex(v->end.id, sizeof(v->end.id), id);
-	st = witness_find(o->witness, id, &v->seen, e);
-	return st ? st : witness_compare(&v->seen, in->blob, !in->forward, &v->end, e);
+	witness_find(v->log, id, &v->seen);
+	return witness_compare(&v->seen, in->blob, !in->forward, &v->end, e);
 }
 
 /*
@@ -291,10 +290,10 @@ static enum status verify_outcome(const struct verify_options *o, const struct v
 }
 
 static enum status verify(const struct cli *cli, const char *path, const struct age_identities *x,
-			  struct err *e)
+			  const struct witness_log *log, struct err *e)
 {
 	const struct verify_options *o = cli->values;
-	struct verdict v = { .path = input_name(path) };
+	struct verdict v = { .path = input_name(path), .log = log };
 	const struct input_options how = { .path = path, .forward = true, .identities = x };
 	struct input *in = NULL;
 	enum status st = ST_OK;
@@ -307,8 +306,8 @@ static enum status verify(const struct cli *cli, const char *path, const struct 
 		v.encrypted = in->encrypted;
 		st = verify_input(cli, in, &v, e);
 	}
-	if (!st && o->witness)
-		st = find_witness(o, in, &v, e);
+	if (!st && log)
+		st = find_witness(in, &v, e);
 	input_close(in);
 	if (!st && o->json)
 		st = verify_print_json(o, &v, e);
@@ -319,7 +318,6 @@ static enum status verify(const struct cli *cli, const char *path, const struct 
 	if (!st)
 		st = verify_outcome(o, &v, e);
 	json_decref(v.acquisition);
-	witness_deinit(&v.seen);
 	vouching_close(v.vouching);
 	return st;
 }
@@ -335,15 +333,18 @@ static enum status verify_run(struct cli *cli, struct err *e)
 {
 	const struct verify_options *o = cli->values;
 	_cleanup_identities_ struct age_identities *x = NULL;
+	struct witness_log *log = NULL;
 	enum status worst = vouching_check_options(cli, &o->vouching, e);
 
 	if (!worst)
 		worst = identities_load(&o->identity, &x, e);
+	if (!worst && o->witness)
+		worst = witness_log_open(o->witness, &log, e);
 	if (worst)
 		return worst;
 	for (size_t i = 0; i < cli->n_operands && worst != ST_INTERRUPTED; i++) {
 		struct err why = ERR_INIT;
-		const enum status st = verify(cli, cli->operands[i], x, &why);
+		const enum status st = verify(cli, cli->operands[i], x, log, &why);
 		const struct err other = st && is_worse(st, worst) ? *e : why;
 
 		if (!st)
@@ -355,5 +356,6 @@ static enum status verify_run(struct cli *cli, struct err *e)
 		if (other.message[0])
 			log_error("verify-failed", "verify: %s", other.message);
 	}
+	witness_log_close(log);
 	return worst;
 }

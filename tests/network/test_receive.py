@@ -6,6 +6,7 @@ byte for byte, what was sent, whatever is cut, stopped or killed on the way.
 Usage: test_receive.py RAMSEAL SEND_FILE [TEST...]
 """
 import contextlib
+import ctypes
 import functools
 import hashlib
 import json
@@ -255,6 +256,19 @@ class Witness(Case):
         done = self.verify(file, '--identity', key)
         self.assertEqual((done.returncode, done.stderr.count(b'\n')), (9, 1))
         self.assertIn(b'compare its SHA-256', done.stderr)
+
+    def test_log_is_read_once_for_all_files(self):
+        """It may be long, and there may be many files."""
+        files = [self.receive(self.container)] * 3
+        libc = ctypes.CDLL(None, use_errno=True)
+        watch = libc.inotify_init1(os.O_CLOEXEC)
+        self.addCleanup(os.close, watch)
+        log = os.fsencode(self.at / 'witness.jsonl')
+        self.assertGreaterEqual(libc.inotify_add_watch(watch, log, 0x20), 0)  # IN_OPEN
+        done = run(RAMSEAL, 'verify', '--witness', self.at / 'witness.jsonl', *files)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count(b'; witnessed 20'), 3)
+        self.assertEqual(len(os.read(watch, 4096)), 16)  # one event without a name
 
     def test_what_is_no_log(self):
         done = run(RAMSEAL, 'verify', '--witness', __file__, self.container)

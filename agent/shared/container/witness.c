@@ -79,10 +79,9 @@ enum status witness_read(struct blob *in, enum status (*fn)(void *arg, json_t *l
 	return st;
 }
 
-struct search {
-	const char *id;
-	struct witnessed *ret;
-	size_t room;
+struct witness_log {
+	struct witness_line *lines; /* by_container() */
+	size_t n, room;
 };
 
 static const char *text_of(json_t *line, const char *key)
@@ -92,63 +91,114 @@ static const char *text_of(json_t *line, const char *key)
 	return text ? text : "";
 }
 
-static enum status add(struct search *s, const struct witness_line *line, struct err *e)
+static enum status add(struct witness_log *l, const struct witness_line *line, struct err *e)
 {
-	struct witnessed *w = s->ret;
-
-	if (w->n == s->room) {
-		const size_t room = s->room ? 2 * s->room : 4;
-		struct witness_line *grown = realloc(w->lines, room * sizeof(*grown));
+	if (l->n == l->room) {
+		const size_t room = l->room ? 2 * l->room : 64;
+		struct witness_line *grown = realloc(l->lines, room * sizeof(*grown));
 
 		if (!grown)
 			return err_nomem(e);
-		w->lines = grown;
-		s->room = room;
+		l->lines = grown;
+		l->room = room;
 	}
-	w->lines[w->n++] = *line;
+	l->lines[l->n] = *line;
+	l->lines[l->n].number = l->n;
+	l->n++;
 	return ST_OK;
 }
 
-static enum status look(void *arg, json_t *line, struct err *e)
+static enum status take_line(void *arg, json_t *line, struct err *e)
 {
-	struct search *s = arg;
+	const char *container = text_of(line, "container");
 	const json_int_t whole = json_integer_value(json_object_get(line, "whole_bytes"));
 	struct witness_line l = { .whole = whole > 0 ? (uint64_t)whole : 0 };
 
 	if (strcmp(text_of(line, "event"), "complete") != 0 ||
-	    strcmp(text_of(line, "container"), s->id) != 0)
+	    strlen(container) != sizeof(l.container) - 1)
 		return ST_OK;
+	snprintf(l.container, sizeof(l.container), "%s", container);
 	snprintf(l.time, sizeof(l.time), "%s", text_of(line, "time"));
 	snprintf(l.peer, sizeof(l.peer), "%s", text_of(line, "peer"));
 	snprintf(l.root, sizeof(l.root), "%s", text_of(line, "root"));
-	if (l.root[strspn(l.root, "0")])
-		return add(s, &l, e);
-	s->ret->without_root++;
-	return ST_OK;
+	return add(arg, &l, e);
 }
 
-enum status witness_find(const char *path, const char *id, struct witnessed *ret, struct err *e)
+static bool has_root(const struct witness_line *l)
 {
-	struct search s = { .id = id, .ret = ret };
+	return l->root[strspn(l->root, "0")] != '\0';
+}
+
+/* Those with a root first; otherwise as they were written. */
+static int by_container(const void *a, const void *b)
+{
+	const struct witness_line *x = a, *y = b;
+	const int order = strcmp(x->container, y->container);
+
+	if (order || has_root(x) != has_root(y))
+		return order ? order : has_root(y) - has_root(x);
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+enum status witness_log_open(const char *path, struct witness_log **ret, struct err *e)
+{
+	struct witness_log *l = calloc(1, sizeof(*l));
 	struct file_blob in;
 	uint64_t strange;
 	bool ends;
-	enum status st = file_blob_open(&in, path, e);
+	enum status st = l ? file_blob_open(&in, path, e) : err_nomem(e);
 
-	*ret = (struct witnessed){ 0 };
-	if (st)
+	if (st) {
+		free(l);
 		return err_add(e, st, "%s", path);
-	st = witness_read(&in.blob, look, &s, &strange, &ends, e);
+	}
+	st = witness_read(&in.blob, take_line, l, &strange, &ends, e);
 	file_blob_deinit(&in);
-	if (st)
-		witness_deinit(ret);
-	return st ? err_add(e, st, "%s", path) : ST_OK;
+	if (st) {
+		witness_log_close(l);
+		return err_add(e, st, "%s", path);
+	}
+	if (l->n)
+		qsort(l->lines, l->n, sizeof(*l->lines), by_container);
+	*ret = l;
+	return ST_OK;
 }
 
-void witness_deinit(struct witnessed *w)
+void witness_log_close(struct witness_log *l)
 {
-	free(w->lines);
-	*w = (struct witnessed){ 0 };
+	if (!l)
+		return;
+	free(l->lines);
+	free(l);
+}
+
+/* The first line whose container is not before `id`. */
+static size_t find_first(const struct witness_log *l, const char *id)
+{
+	size_t from = 0, to = l->n;
+
+	while (from < to) {
+		const size_t middle = from + (to - from) / 2;
+
+		if (strcmp(l->lines[middle].container, id) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+void witness_find(const struct witness_log *l, const char *id, struct witnessed *ret)
+{
+	const size_t first = find_first(l, id);
+
+	*ret = (struct witnessed){ .lines = l->lines ? l->lines + first : NULL };
+	for (size_t i = first; i < l->n && !strcmp(l->lines[i].container, id); i++) {
+		if (has_root(&l->lines[i]))
+			ret->n++;
+		else
+			ret->without_root++;
+	}
 }
 
 /*

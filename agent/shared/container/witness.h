@@ -40,14 +40,26 @@ enum status witness_read(struct blob *in, enum status (*fn)(void *arg, json_t *l
 
 /* Of a container, as it was at one time at the receiver. */
 struct witness_line {
+	char container[2 * RSZ_ID_SIZE + 1];
 	char time[64], peer[64], root[SHA256_HEX_SIZE];
-	uint64_t whole; /* bytes: the root is over the records in these */
+	uint64_t whole;  /* bytes: the root is over the records in these */
+	uint64_t number; /* of the line */
 };
 
+/* All that a log says of containers. */
+struct witness_log;
+
+/*
+ * Reads it, once for as many containers as there are: a log grows for years. ST_INPUT if it cannot
+ * be read, or is none.
+ */
+enum status witness_log_open(const char *path, struct witness_log **ret, struct err *e);
+void witness_log_close(struct witness_log *l); /* NULL is fine */
+
 struct witnessed {
-	struct witness_line *lines; /* of that container, in their order */
+	const struct witness_line *lines; /* of that container, in their order; the log's */
 	size_t n;
-	uint64_t without_root; /* lines that say that its payloads are damaged */
+	size_t without_root; /* lines that say that its payloads are damaged */
 
 	/* Of witness_compare(). */
 	const struct witness_line *same;  /* the first with its root, else the longest part of it */
@@ -56,9 +68,8 @@ struct witnessed {
 	size_t unknown;                   /* and of those that could not be compared */
 };
 
-/* ST_INPUT if the log cannot be read, or is none. `id` in hex. */
-enum status witness_find(const char *path, const char *id, struct witnessed *ret, struct err *e);
-void witness_deinit(struct witnessed *w); /* fine on { 0 } */
+/* `id` in hex. */
+void witness_find(const struct witness_log *l, const char *id, struct witnessed *ret);
 
 /*
  * With what container_verify() has found in `in`. A container that was received before it was
