@@ -585,11 +585,64 @@ TEST(behind_a_signal_a_dead_link_is_given_up_within_a_minute)
 	f->answer = stay_silent;
 	u = start_with(f, (struct uploader_options){ .patience_s = 36000 });
 	interrupt_ask("SIGTERM");
-	check_given_up(u, "given up after 1:0");
+	check_given_up(u, "given up after 0:40");
 	check_whole(f, 5 * PIECE);
 	assert_false(f->sealed);
 	interrupt_forget();
 	end(u, f);
+}
+
+/* How long it takes to end without having completed anything. systemd waits for 90 s. */
+static uint64_t end_behind_a_signal(struct fake *f, const _Atomic uint64_t *signalled)
+{
+	struct err e = ERR_INIT;
+	struct uploader *u = start_with(
+		f, (struct uploader_options){ .patience_s = 36000, .signalled = signalled });
+	const uint64_t begun = f->now_ns;
+	uint64_t ret;
+
+	interrupt_ask("SIGTERM");
+	CHECK_STATUS(write_content(u, TOTAL, &e), ST_OUTPUT, &e);
+	assert_int_equal(uploader_end(u), UPLOAD_OPEN);
+	interrupt_forget();
+	ret = f->now_ns - begun;
+	uploader_destroy(u);
+	return ret;
+}
+
+TEST(behind_a_signal_there_is_one_minute_for_all_of_it)
+{
+	struct fake *f = fake_create(false, PIECE);
+
+	f->answer = stay_silent;
+	f->finish_failures = 1000000;
+	assert_in_range(end_behind_a_signal(f, NULL), 50 * NS_PER_SECOND, 60 * NS_PER_SECOND);
+	assert_true(f->finishes > 0);
+	fake_free(f);
+}
+
+static _Atomic uint64_t noticed;
+
+/* As one that moves nothing until its limit is reached. */
+static struct fake_answer hang(struct fake *f, const struct remote_piece *p)
+{
+	if (p->number >= 5) {
+		pthread_mutex_lock(&f->lock);
+		noticed = noticed ? noticed : f->now_ns;
+		f->now_ns += 30 * NS_PER_SECOND;
+		pthread_mutex_unlock(&f->lock);
+	}
+	return stay_silent(f, p);
+}
+
+TEST(behind_a_signal_requests_that_hang_are_soon_not_begun)
+{
+	struct fake *f = fake_create(false, PIECE);
+
+	f->answer = hang;
+	assert_in_range(end_behind_a_signal(f, &noticed), 30 * NS_PER_SECOND, 85 * NS_PER_SECOND);
+	assert_int_equal(f->finishes, 0);
+	fake_free(f);
 }
 
 TEST(checkpoints_are_made_about_each_minute)
@@ -912,6 +965,8 @@ int main(void)
 		WITH_FOLDER(what_ends_early_is_sent_to_its_end_and_completed_unsealed),
 		WITH_FOLDER(what_is_worth_nothing_is_abandoned),
 		WITH_FOLDER(behind_a_signal_a_dead_link_is_given_up_within_a_minute),
+		WITH_FOLDER(behind_a_signal_there_is_one_minute_for_all_of_it),
+		WITH_FOLDER(behind_a_signal_requests_that_hang_are_soon_not_begun),
 		WITH_FOLDER(checkpoints_are_made_about_each_minute),
 		WITH_FOLDER(without_a_state_the_address_completes_it),
 		WITH_FOLDER(the_state_is_there_until_all_has_arrived),

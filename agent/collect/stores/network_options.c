@@ -269,8 +269,10 @@ static void count_sent(void *arg, size_t len)
 /* Before anything was read nobody has a reason to wait. */
 static bool wants_stop(void *arg)
 {
-	const struct network *n = arg;
+	struct network *n = arg;
 
+	if (interrupted() && !n->signalled)
+		n->signalled = clock__mono_ns();
 	return !n->began && interrupted();
 }
 
@@ -352,6 +354,7 @@ static void fill(struct network *n, const struct network_options *o)
 		.arg = n,
 	};
 	n->uploader.began = &n->began;
+	n->uploader.signalled = &n->signalled;
 	n->uploader.spool = (size_t)o->spool_size;
 	n->uploader.spool_dir = o->spool;
 	n->uploader.spool_dir_max = o->spool_max;

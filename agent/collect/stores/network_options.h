@@ -43,7 +43,8 @@ struct network {
 	struct remote_keys keys;
 	char *ca, *client_cert;
 	struct bandwidth bandwidth;
-	_Atomic bool began; /* from then on a signal only makes us hurry */
+	_Atomic bool began;         /* from then on a signal only makes us hurry */
+	_Atomic uint64_t signalled; /* when one was noticed; 0: none */
 };
 
 /*

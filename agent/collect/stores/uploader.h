@@ -17,8 +17,14 @@
 
 #define SPOOL_DEFAULT      ((size_t)64 << 20)
 #define PATIENCE_DEFAULT_S 3600
-/* So long the first talk may fail, and all of the rest behind a signal. */
-#define PATIENCE_SHORT_S   60
+#define PATIENCE_SHORT_S   60 /* so long the first talk may fail, and what is asked at an end */
+/*
+ * Behind a signal: so long without progress it is tried to send the rest, and nothing is begun any
+ * more after so long. One request may then still run into its own limit of 30 s. systemd kills
+ * after 90 s (DefaultTimeoutStopSec).
+ */
+#define HURRY_S            40
+#define HURRY_END_S        55
 #define CHECKPOINT_EVERY_S 60
 
 /* What a test replaces, so that it need not wait. */
@@ -44,6 +50,8 @@ struct uploader_options {
 	bool log_apart;
 	/* Becomes true when the first talk has gone well, before anything is sent; or NULL. */
 	_Atomic bool *began;
+	/* When a signal was noticed by who waits for the other end; 0: none was; or NULL. */
+	const _Atomic uint64_t *signalled;
 	const struct uploader_time *time; /* NULL: the system's */
 };
 

@@ -37,6 +37,7 @@ struct uploader {
 	unsigned failures; /* in a row */
 	uint64_t since;    /* the first of these failures */
 	uint64_t hurry;    /* when a signal was noticed; 0: none */
+	uint64_t last;     /* behind a signal, when nothing is begun any more; 0: not known yet */
 	uint64_t checkpoint_at, checkpointed;
 	bool no_checkpoint; /* it was refused */
 	bool finish_sealed; /* what it completes is: as the writer says, unless it was given up */

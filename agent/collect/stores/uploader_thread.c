@@ -15,6 +15,9 @@
 #define BACKOFF_LEAST (NS_PER_SECOND / 2)
 #define BACKOFF_MOST  (60 * NS_PER_SECOND)
 
+/* So long nothing may move within a request (http.h, tls.c). */
+#define STALL_S       30
+
 /*
  * Patience
  */
@@ -26,6 +29,22 @@ static void went_well(struct uploader *u)
 	u->failures = 0;
 }
 
+/* A request may have hung for a while since. */
+static uint64_t signalled_at(const struct uploader *u)
+{
+	const uint64_t noticed = u->o.signalled ? *u->o.signalled : 0;
+
+	return noticed ? noticed : uploader__now(u);
+}
+
+/* Behind a signal. What failed first may have moved nothing before, up to the limit for that. */
+static uint64_t hurry_until(const struct uploader *u, uint64_t seconds)
+{
+	const uint64_t stall = STALL_S * NS_PER_SECOND;
+
+	return MAX(u->hurry, u->since > stall ? u->since - stall : 0) + seconds * NS_PER_SECOND;
+}
+
 /* When it is given up. A signal makes it sooner. */
 static uint64_t deadline(struct uploader *u)
 {
@@ -34,8 +53,10 @@ static uint64_t deadline(struct uploader *u)
 	if (!interrupted())
 		return patient;
 	if (!u->hurry)
-		u->hurry = uploader__now(u);
-	return MIN(patient, MAX(u->hurry, u->since) + PATIENCE_SHORT_S * NS_PER_SECOND);
+		u->hurry = signalled_at(u);
+	if (u->last)
+		return MIN(patient, u->last);
+	return MIN(patient, hurry_until(u, HURRY_S));
 }
 
 static uint32_t draw(const struct uploader *u)
@@ -336,11 +357,22 @@ static enum uploader_end abandon(struct uploader *u)
 	return UPLOAD_OPEN;
 }
 
+/* Who is in a hurry has one end for all that is left. */
+static bool is_late(struct uploader *u)
+{
+	if (!u->hurry)
+		return false;
+	u->last = hurry_until(u, HURRY_END_S);
+	return uploader__now(u) >= u->last;
+}
+
 /* What has arrived without a gap is completed. */
 static enum uploader_end salvage(struct uploader *u)
 {
 	struct err e = ERR_INIT;
 
+	if (is_late(u))
+		return UPLOAD_OPEN;
 	if (!spool_begin(u->spool))
 		return abandon(u);
 	u->finish_sealed = false;
