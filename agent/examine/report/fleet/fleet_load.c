@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/examine/report/fleet/fleet.h"
-#include "agent/examine/report/fleet/folder.h"
+#include "agent/shared/program/folder.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/json.h"
 #include "formats/base/io.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/examine/report/fleet/folder.h"
+#include "agent/shared/program/folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

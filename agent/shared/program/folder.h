@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lies in a folder: folder_linux.c and folder_windows.c. Paths are UTF-8, or Linux' bytes. */
-#ifndef RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FOLDER_H
-#define RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FOLDER_H
+#ifndef RAMSEAL_AGENT_SHARED_PROGRAM_FOLDER_H
+#define RAMSEAL_AGENT_SHARED_PROGRAM_FOLDER_H
 
 #include <stdbool.h>
 
