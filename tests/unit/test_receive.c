@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "agent/collect/receive/upload_table.h"
 #include "agent/shared/container/verify.h"
 #include "agent/shared/container/witness.h"
 #include "formats/base/bytes.h"
@@ -205,6 +206,114 @@ TEST(a_receiver_that_died_before_it_gave_the_name_does_it_later)
 	assert_null(only_file(".partial"));
 }
 
+#define STRAY "20260101T000000Z-0123456789abcdef0123456789abcdef.rsz"
+
+static bool is_there(const char *name)
+{
+	struct stat sb;
+
+	return !stat(scratch_path(&dir, name), &sb);
+}
+
+static void make_strays(size_t bytes)
+{
+	static const char content[8192];
+
+	scratch_write(&dir, STRAY ".partial", content, bytes);
+	scratch_write(&dir, STRAY ".state", "{}", 2);
+}
+
+/* A receiver can be killed at any call: behind the name and before the state goes, … */
+TEST(what_a_killed_receiver_left_is_settled)
+{
+	char state_file[300];
+	struct frame_done done;
+
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	close_store();
+	snprintf(state_file, sizeof(state_file), "%s.state", only_file(".rsz"));
+	scratch_write(&dir, state_file, "{}", 2);
+	/* … and before the log names its file. */
+	make_strays(0);
+	scratch_write(&dir, STRAY ".state.partial", "", 0);
+	scratch_write(&dir, STRAY ".2.partial", "", 0);
+	open_store(&(struct store_options){ 0 });
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+	assert_null(only_file(".state"));
+	assert_null(only_file(".partial"));
+}
+
+/* It may be another log's, whose uploads go on later. */
+TEST(what_holds_bytes_stays_and_counts)
+{
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+
+	close_store();
+	make_strays(8192);
+	scratch_write(&dir, "somebody's.partial", "", 0);
+	open_store(&(struct store_options){ .max_total = 8192 + 4096 - 1 });
+	assert_true(is_there(STRAY ".partial"));
+	assert_true(is_there(STRAY ".state"));
+	assert_true(is_there("somebody's.partial"));
+	CHECK_OK(sender_init(&s, 0, NULL, STALL, &e), &e);
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_AGAIN);
+	CHECK_HAS(e.message, "its --max-total is reached");
+	end(&s, &c);
+}
+
+TEST(a_name_that_was_only_reserved_is_given)
+{
+	struct frame_done done;
+	char from[600], to[700];
+
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	close_store();
+	snprintf(from, sizeof(from), "%s", scratch_path(&dir, only_file(".rsz")));
+	snprintf(to, sizeof(to), "%s.partial", from);
+	assert_int_equal(rename(from, to), 0);
+	fclose(fopen(from, "wb"));
+	open_store(&(struct store_options){ 0 });
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+/* Ten years of uploads are read and looked up as quickly as one. */
+TEST(many_uploads_are_in_no_long_row)
+{
+	struct upload_table t;
+	struct err e = ERR_INIT;
+	size_t longest = 0;
+	const size_t many = 20000;
+
+	CHECK_OK(upload_table_init(&t, &e), &e);
+	for (size_t i = 0; i < many; i++) {
+		struct upload *u = calloc(1, sizeof(*u));
+
+		snprintf(u->id, sizeof(u->id), "%032zx", i * 7);
+		CHECK_OK(upload_table_add(&t, u, &e), &e);
+	}
+	for (size_t i = 0; i < t.n_chains; i++) {
+		size_t len = 0;
+
+		for (const struct upload *u = t.chains[i]; u; u = u->chained)
+			len++;
+		longest = MAX(longest, len);
+	}
+	assert_in_range(longest, 1, 20);
+	for (size_t i = 0; i < many; i += 2) {
+		char id[UPLOAD_ID_HEX];
+
+		snprintf(id, sizeof(id), "%032zx", i * 7);
+		upload_table_remove(&t, upload_table_find(&t, id));
+		assert_null(upload_table_find(&t, id));
+		snprintf(id, sizeof(id), "%032zx", (i + 1) * 7);
+		assert_string_equal(upload_table_find(&t, id)->id, id);
+	}
+	assert_int_equal(t.n, many / 2);
+	upload_table_deinit(&t);
+}
+
 TEST(a_log_that_was_cut_off_goes_on)
 {
 	struct frame_done done;
@@ -386,6 +495,10 @@ int main(void)
 		T(an_answer_that_was_lost_is_given_again),
 		T(a_receiver_that_died_goes_on_at_what_was_durable),
 		T(a_receiver_that_died_before_it_gave_the_name_does_it_later),
+		T(what_a_killed_receiver_left_is_settled),
+		T(what_holds_bytes_stays_and_counts),
+		T(a_name_that_was_only_reserved_is_given),
+		T(many_uploads_are_in_no_long_row),
 		T(a_log_that_was_cut_off_goes_on),
 		T(the_last_beginning_of_an_upload_counts),
 		T(what_is_sent_again_is_hashed_once),

@@ -270,6 +270,112 @@ TEST(a_check_goes_on_when_the_sender_comes_back)
 	file_is(".rsz", sealed.out.at, sealed.out.len);
 }
 
+#define LENGTH ((size_t)40000)
+#define PART   (LENGTH / 4)
+
+static uint8_t bytes[LENGTH];
+
+struct third {
+	struct sender s;
+	struct call c;
+	bool refused;
+};
+
+/* Says how much will come. */
+static void begin_third(struct third *t)
+{
+	struct err e = ERR_INIT;
+
+	t->refused = false;
+	CHECK_OK(sender_init(&t->s, LENGTH, NULL, STALL, &e), &e);
+	assert_int_equal(sender_greet(&t->s, link_of(call_begin(&t->c, PIN_A)), &e).end,
+			 REMOTE_DONE);
+}
+
+static void put_part(struct third *t, struct err *e)
+{
+	const size_t at = (size_t)t->s.position;
+	struct remote_result r = sender_put(&t->s, at, bytes + at, PART, e);
+
+	if (r.end == REMOTE_DONE)
+		r = sender_settle(&t->s, e);
+	t->refused = r.end != REMOTE_DONE;
+	if (t->refused)
+		assert_int_equal(r.end, REMOTE_AGAIN);
+}
+
+/* All of them grow alike, and there is room for two and a half. */
+TEST(what_was_begun_first_has_the_last_room)
+{
+	struct third thirds[3];
+	struct err e = ERR_INIT;
+	unsigned complete = 0;
+
+	close_store();
+	open_store(&(struct store_options){ .max_total = 5 * LENGTH / 2 + 4096 });
+	for (unsigned i = 0; i < 3; i++)
+		begin_third(&thirds[i]);
+	for (unsigned part = 0; part < 4; part++)
+		for (unsigned i = 0; i < 3; i++)
+			if (!thirds[i].refused)
+				put_part(&thirds[i], &e);
+	for (unsigned i = 0; i < 3; i++) {
+		if (!thirds[i].refused) {
+			finish(&thirds[i].s, true);
+			complete++;
+		}
+		end(&thirds[i].s, &thirds[i].c);
+	}
+	assert_int_equal(complete, 2);
+}
+
+static _Atomic uint64_t disk_has;
+
+static bool room_for_one(const char *at, uint64_t *ret)
+{
+	*ret = disk_has;
+	return true;
+}
+
+static const struct disk small_disk = {
+	.sync = os_sync, .truncate = os_truncate, .read = os_pread, .room = room_for_one
+};
+
+/* Whoever was promised no room goes on when the other is through. */
+TEST(room_on_the_disk_is_promised_to_one)
+{
+	struct third first, second;
+	struct err e = ERR_INIT;
+	struct sender *s = &second.s;
+
+	close_store();
+	open_store(&(struct store_options){ .disk = &small_disk });
+	disk_has = LENGTH;
+	begin_third(&first);
+	begin_third(&second);
+	put_part(&first, &e);
+	put_part(&second, &e);
+	assert_false(first.refused);
+	assert_false(second.refused);
+	disk_has = LENGTH - 2 * PART;
+	put_part(&second, &e);
+	assert_true(second.refused);
+	CHECK_HAS(e.message, "is for uploads that came first");
+	call_end(&second.c);
+	for (unsigned part = 1; part < 4; part++)
+		put_part(&first, &e);
+	finish(&first.s, true);
+	end(&first.s, &first.c);
+	assert_int_equal(sender_greet(s, link_of(call_begin(&second.c, PIN_A)), &e).end,
+			 REMOTE_DONE);
+	assert_int_equal(s->position, PART);
+	for (unsigned part = 1; part < 4; part++)
+		put_part(&second, &e);
+	assert_false(second.refused);
+	finish(s, true);
+	end(s, &second.c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +386,8 @@ int main(void)
 		T(a_line_that_was_not_synced_is_written_again),
 		T(a_check_that_is_told_to_stop_is_no_failing_disk),
 		T(a_check_goes_on_when_the_sender_comes_back),
+		T(what_was_begun_first_has_the_last_room),
+		T(room_on_the_disk_is_promised_to_one),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

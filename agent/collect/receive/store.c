@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "agent/collect/receive/leftovers.h"
 #include "agent/collect/receive/store_log.h"
 #include "agent/shared/output/output_target.h"
 #include "agent/shared/program/clock.h"
@@ -18,10 +19,13 @@
 #include "formats/base/os.h"
 
 /* A session that is told to go is between two frames, or syncs. */
-#define EVICTION_S 15
+#define EVICTION_S     15
 
-/* What a file takes at least: --max-total bounds their number, too. */
-#define FILE_LEAST 4096
+/* Who was cut off comes back within a minute (uploader_thread.c): so long its room is kept. */
+#define PROMISE_KEPT_S 120
+
+/* store_options.quiet_s */
+#define QUIET_S        30
 
 struct store {
 	struct store_options options;
@@ -30,8 +34,11 @@ struct store {
 	pthread_mutex_t lock;
 	pthread_cond_t released;
 	clockid_t clock; /* that it waits by */
-	struct upload *uploads;
-	uint64_t total; /* bytes of all files */
+	struct upload_table uploads;
+	struct upload **seats; /* those that a session has: options.max_senders at most */
+	unsigned n_seats;
+	uint64_t total;    /* bytes of all files */
+	size_t n_promised; /* uploads that were promised room */
 	unsigned completed;
 };
 
@@ -74,15 +81,80 @@ static bool has_room(const struct store *s, uint64_t bytes)
 	       (used <= s->options.max_total && bytes <= s->options.max_total - used);
 }
 
-/* Of a file, or 0. */
-static uint64_t size_at(const char *path)
+/* Its room is kept: somebody sends it, or is expected back. */
+static bool is_expected(const struct upload *u)
 {
-	const int fd = os_open(path, O_RDONLY);
-	const off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	return u->owner || clock__mono_ns() - u->left_ns < PROMISE_KEPT_S * NS_PER_SECOND;
+}
 
-	if (fd >= 0)
-		close(fd);
-	return size > 0 ? (uint64_t)size : 0;
+static void set_promised(struct store *s, struct upload *u, uint64_t bytes)
+{
+	s->n_promised += (bytes != 0) - (size_t)(u->promised != 0);
+	u->promised = bytes;
+}
+
+/* Of what was promised to others, the bytes that have not come yet. The newest stand first. */
+static uint64_t owed_beside(const struct store *s, const struct upload *but)
+{
+	size_t left = s->n_promised;
+	uint64_t owed = 0;
+
+	for (const struct upload *u = s->uploads.first; u && left; u = u->next) {
+		left -= u->promised != 0;
+		if (u != but && u->promised > u->counted && is_expected(u))
+			owed += u->promised - u->counted;
+	}
+	return owed;
+}
+
+/* Bytes for which there is room now, in --max-total and on the disk. */
+static uint64_t room_left(const struct store *s)
+{
+	const uint64_t used = s->total + journal_size(s->log), most = s->options.max_total;
+	uint64_t ret = UINT64_MAX, disk;
+
+	if (most)
+		ret = most > used ? most - used : 0;
+	if (s->options.disk->room && s->options.disk->room(s->dir, &disk))
+		ret = MIN(ret, disk);
+	return ret;
+}
+
+/*
+ * What is begun should come to its end. If more is begun than there is room for, and all of it
+ * grows until the disk is full, nothing does, though most would fit. So each upload is promised as
+ * much as it says that it needs, if there is that much beside what others were promised. Who was
+ * promised nothing sends while there is more room than that.
+ */
+static void promise(struct store *s, struct upload *u)
+{
+	uint64_t room, owed;
+
+	pthread_mutex_lock(&s->lock);
+	set_promised(s, u, 0);
+	if (u->expected) {
+		room = room_left(s);
+		owed = owed_beside(s, u);
+		if (owed <= room && u->expected > u->counted &&
+		    u->expected - u->counted <= room - owed)
+			set_promised(s, u, u->expected);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Is there room for `more` bytes of it beside what others were promised? */
+static bool fits_beside(const struct store *s, const struct upload *u, uint64_t more)
+{
+	const uint64_t own = u->promised > u->counted ? u->promised - u->counted : 0;
+	uint64_t owed, room;
+
+	if (more <= own)
+		return true;
+	owed = owed_beside(s, u);
+	if (!owed)
+		return true;
+	room = room_left(s);
+	return owed <= room && more - own <= room - owed;
 }
 
 static char *path_in(const struct store *s, const char *file, const char *suffix)
@@ -90,15 +162,6 @@ static char *path_in(const struct store *s, const char *file, const char *suffix
 	char *ret = NULL;
 
 	return asprintf(&ret, "%s/%s%s", s->dir, file, suffix) < 0 ? NULL : ret;
-}
-
-static void free_upload(struct upload *u)
-{
-	if (u)
-		upload_close(u);
-	if (u)
-		free(u->path);
-	free(u);
 }
 
 /* What was logged as complete gets its name now, if the receiver died before that. */
@@ -113,6 +176,9 @@ static enum status settle_complete(struct store *s, struct upload *u, struct err
 	named = path_in(s, file, "");
 	if (!partial || !named)
 		return err_nomem(e);
+	/* It died within a rename that had to reserve the name (target_rename()). */
+	if (os_exists(partial) && os_exists(named) && !leftovers_size_at(named))
+		(void)!os_remove(named);
 	if (os_exists(partial))
 		st = upload_name(u, u->done.finding, e);
 	if (os_exists(named))
@@ -120,37 +186,52 @@ static enum status settle_complete(struct store *s, struct upload *u, struct err
 	return st;
 }
 
-/* False: its file is gone, and so it is forgotten. */
+/*
+ * False: its file is gone, or was emptied when it was about to be forgotten. So nothing of it was
+ * acknowledged, or somebody has taken it away.
+ */
 static bool is_there(struct store *s, struct upload *u)
 {
 	_cleanup_free_ char *partial = path_in(s, u->file, PARTIAL_SUFFIX);
+	const uint64_t size = partial ? leftovers_size_at(partial) : 0;
 
-	if (!partial || !os_exists(partial))
-		return false;
-	count(s, u, size_counted(size_at(partial)));
-	return true;
+	if (size)
+		count(s, u, size_counted(size));
+	return size;
+}
+
+static const struct upload *find_of(void *store, const char *id)
+{
+	return upload_table_find(&((struct store *)store)->uploads, id);
+}
+
+/* What no upload owns counts as well. */
+static enum status settle_rest(struct store *s, struct err *e)
+{
+	uint64_t bytes;
+	const enum status st = leftovers_settle(s->dir, find_of, s, &bytes, e);
+
+	if (!st)
+		s->total += bytes;
+	return st;
 }
 
 static enum status settle_all(struct store *s, struct err *e)
 {
 	enum status st = ST_OK;
+	struct upload *next;
 
-	for (struct upload **at = &s->uploads; *at && !st;) {
-		struct upload *u = *at;
-
+	for (struct upload *u = s->uploads.first; u && !st; u = next) {
+		next = u->next;
 		u->disk = s->options.disk;
 		u->begun = true;
 		u->path = path_in(s, u->file, "");
 		if (!u->path)
 			return err_nomem(e);
-		if (u->complete) {
+		if (u->complete)
 			st = settle_complete(s, u, e);
-		} else if (!is_there(s, u)) {
-			*at = u->next;
-			free_upload(u);
-			continue;
-		}
-		at = &u->next;
+		else if (!is_there(s, u))
+			upload_table_remove(&s->uploads, u);
 	}
 	return st;
 }
@@ -174,16 +255,23 @@ enum status store_open(const struct store_options *o, struct store **ret, struct
 	s->options = *o;
 	if (!o->disk)
 		s->options.disk = &system_disk;
+	if (!o->quiet_s)
+		s->options.quiet_s = QUIET_S;
 	pthread_mutex_init(&s->lock, NULL);
 	s->clock = timed_cond_init(&s->released);
 	s->dir = strdup(o->dir);
 	s->log_path = o->log ? strdup(o->log) : s->dir ? path_in(s, "witness.jsonl", "") : NULL;
 	st = s->dir && s->log_path ? check_folder(s->dir, e) : err_nomem(e);
+	s->seats = calloc(o->max_senders, sizeof(struct upload *));
+	if (!st)
+		st = s->seats ? upload_table_init(&s->uploads, e) : err_nomem(e);
 	if (!st)
 		st = journal_open(s->log_path, s->options.disk, store_log_take, &s->uploads,
 				  &s->log, e);
 	if (!st)
 		st = settle_all(s, e);
+	if (!st)
+		st = settle_rest(s, e);
 	if (st)
 		store_close(s);
 	else
@@ -195,12 +283,8 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	while (s->uploads) {
-		struct upload *u = s->uploads;
-
-		s->uploads = u->next;
-		free_upload(u);
-	}
+	upload_table_deinit(&s->uploads);
+	free(s->seats);
 	journal_close(s->log);
 	pthread_cond_destroy(&s->released);
 	pthread_mutex_destroy(&s->lock);
@@ -219,6 +303,13 @@ uint64_t store_max_size(const struct store *s)
 	return s->options.max_size ? s->options.max_size : UINT64_MAX;
 }
 
+void store_expected(struct store *s, void (*fn)(void *arg, const char *address), void *arg)
+{
+	for (const struct upload *u = s->uploads.first; u; u = u->next)
+		if (!u->complete)
+			fn(arg, u->address);
+}
+
 unsigned store_completed(struct store *s)
 {
 	unsigned ret;
@@ -229,13 +320,33 @@ unsigned store_completed(struct store *s)
 	return ret;
 }
 
-static unsigned count_owned(const struct store *s)
+static unsigned count_seats(const struct store *s, const char *pin)
 {
 	unsigned n = 0;
 
-	for (const struct upload *u = s->uploads; u; u = u->next)
-		n += u->owner != NULL;
+	for (unsigned i = 0; i < s->n_seats; i++)
+		n += !strcmp(s->seats[i]->peer, pin);
 	return n;
+}
+
+/* For another session: of one that had none there is a free seat. */
+static void give_to(struct store *s, struct upload *u, atomic_bool *owner)
+{
+	if (!u->owner)
+		s->seats[s->n_seats++] = u;
+	u->owner = owner;
+	u->heard_ns = clock__mono_ns();
+}
+
+static void take_from(struct store *s, struct upload *u)
+{
+	unsigned i = 0;
+
+	while (s->seats[i] != u)
+		i++;
+	s->seats[i] = s->seats[--s->n_seats];
+	u->owner = NULL;
+	u->left_ns = clock__mono_ns();
 }
 
 unsigned store_under_way(struct store *s)
@@ -243,19 +354,10 @@ unsigned store_under_way(struct store *s)
 	unsigned ret = 0;
 
 	pthread_mutex_lock(&s->lock);
-	for (const struct upload *u = s->uploads; u; u = u->next)
-		ret += u->owner && !u->complete;
+	for (unsigned i = 0; i < s->n_seats; i++)
+		ret += !s->seats[i]->complete;
 	pthread_mutex_unlock(&s->lock);
 	return ret;
-}
-
-static struct upload *find(struct store *s, const char *id)
-{
-	struct upload *u = s->uploads;
-
-	while (u && strcmp(u->id, id) != 0)
-		u = u->next;
-	return u;
 }
 
 /*
@@ -267,7 +369,7 @@ static void close_oldest(struct store *s)
 	struct upload *oldest = NULL;
 	unsigned n = 0;
 
-	for (struct upload *u = s->uploads; u; u = u->next) {
+	for (struct upload *u = s->uploads.first; u; u = u->next) {
 		if (u->owner || !u->open)
 			continue;
 		n++;
@@ -276,6 +378,16 @@ static void close_oldest(struct store *s)
 	}
 	if (n > s->options.max_senders)
 		upload_close(oldest);
+}
+
+static bool has_place(const struct store *s)
+{
+	return s->n_seats < s->options.max_senders;
+}
+
+static enum status refuse_busy(struct frame_refused *why)
+{
+	return store_refuse(why, REFUSED_BUSY, "as many senders as it takes are there");
 }
 
 /* The one who has it is told to go. */
@@ -290,28 +402,69 @@ static enum status take_over(struct store *s, struct upload *u, struct frame_ref
 		late = pthread_cond_timedwait(&s->released, &s->lock, &until);
 	}
 	u->waited_for--;
-	return u->owner ? store_refuse(why, REFUSED_BUSY, "another connection has this upload")
-			: ST_OK;
+	if (u->owner)
+		return store_refuse(why, REFUSED_BUSY, "another connection has this upload");
+	/* Somebody else may have been quicker. */
+	return has_place(s) ? ST_OK : refuse_busy(why);
+}
+
+/* Nothing came for so long that somebody else may have the place. It can come back. */
+static bool is_quiet(const struct store *s, const struct upload *u, uint64_t now)
+{
+	return now - u->heard_ns >= s->options.quiet_s * NS_PER_SECOND;
+}
+
+/*
+ * Who makes way for another sender: one from whom nothing comes, or one of a key that would still
+ * have more places than the other. Of these the one who has sent nothing for longest; NULL: nobody.
+ */
+static struct upload *least_worthy(const struct store *s, const char *pin)
+{
+	const unsigned mine = count_seats(s, pin);
+	const uint64_t now = clock__mono_ns();
+	struct upload *ret = NULL;
+
+	for (unsigned i = 0; i < s->n_seats; i++) {
+		struct upload *u = s->seats[i];
+
+		if (atomic_load(u->owner) ||
+		    (!is_quiet(s, u, now) && count_seats(s, u->peer) <= mine + 1))
+			continue;
+		if (!ret || u->heard_ns < ret->heard_ns)
+			ret = u;
+	}
+	return ret;
+}
+
+/* One who holds all places keeps nobody else out. */
+static enum status make_room(struct store *s, const char *pin, struct frame_refused *why)
+{
+	const struct timespec until = timed_cond_until(s->clock, EVICTION_S * NS_PER_SECOND);
+	struct upload *leaves = has_place(s) ? NULL : least_worthy(s, pin);
+	int late = 0;
+
+	if (leaves)
+		atomic_store(leaves->owner, true);
+	while (leaves && !has_place(s) && !late)
+		late = pthread_cond_timedwait(&s->released, &s->lock, &until);
+	return has_place(s)
+		       ? ST_OK
+		       : store_refuse(why, REFUSED_BUSY, "as many senders as it takes are there");
 }
 
 static void forget(struct store *s, struct upload *u)
 {
-	struct upload **at = &s->uploads;
-
-	while (*at != u)
-		at = &(*at)->next;
-	*at = u->next;
 	count(s, u, 0);
+	set_promised(s, u, 0);
 	if (u->begun)
 		upload_remove(u);
-	free_upload(u);
+	upload_table_remove(&s->uploads, u);
 }
 
 static void disown(struct store *s, struct upload *u)
 {
 	pthread_mutex_lock(&s->lock);
-	u->owner = NULL;
-	u->left_ns = clock__mono_ns();
+	take_from(s, u);
 	if (!u->complete && !u->position && !u->waited_for)
 		forget(s, u);
 	close_oldest(s);
@@ -341,8 +494,10 @@ static enum status new_upload(struct store *s, const struct frame_hello *hello,
 	snprintf(u->file, sizeof(u->file), "%s-%s.rsz", time, u->id);
 	u->expected = hello->expected;
 	u->disk = s->options.disk;
-	u->next = s->uploads;
-	s->uploads = u;
+	if (upload_table_add(&s->uploads, u, NULL)) {
+		free(u);
+		return store_refuse(why, REFUSED_DISK, "out of memory");
+	}
 	*ret = u;
 	return ST_OK;
 }
@@ -366,13 +521,14 @@ static enum status own(struct store *s, const struct frame_hello *hello,
 
 	bytes_to_hex(hello->id, sizeof(hello->id), id);
 	pthread_mutex_lock(&s->lock);
-	u = find(s, id);
-	if ((!u || !u->owner) && count_owned(s) >= s->options.max_senders)
-		st = store_refuse(why, REFUSED_BUSY, "as many senders as it takes are there");
-	else
+	u = upload_table_find(&s->uploads, id);
+	st = u && u->owner ? ST_OK : make_room(s, peer->pin, why);
+	/* The lock was open meanwhile. */
+	u = upload_table_find(&s->uploads, id);
+	if (!st)
 		st = u ? old_upload(s, u, peer, why) : new_upload(s, hello, peer, &u, why);
 	if (!st) {
-		u->owner = evicted;
+		give_to(s, u, evicted);
 		*ret = u;
 	}
 	close_oldest(s);
@@ -406,11 +562,14 @@ enum status store_claim(struct store *s, const struct frame_hello *hello,
 		st = open_again(s, u, why);
 	if (!st && hello->acknowledged > (u->complete ? u->done.total : u->durable))
 		st = store_refuse(why, REFUSED_LOST, "less of this upload is there than was");
-	if (st)
+	if (st) {
 		disown(s, u);
-	else
-		*ret = u;
-	return st;
+		return st;
+	}
+	if (!u->complete)
+		promise(s, u);
+	*ret = u;
+	return ST_OK;
 }
 
 void store_release(struct store *s, struct upload *u, const struct store_peer *peer)
@@ -426,18 +585,23 @@ void store_release(struct store *s, struct upload *u, const struct store_peer *p
 	disown(s, u);
 }
 
-/* Before they are written: two senders cannot both have the last room. */
-static bool reserve(struct store *s, struct upload *u, size_t len)
+/* Before they are written: two senders cannot both have the last room. ST_OUTPUT, with *why. */
+static enum status reserve(struct store *s, struct upload *u, size_t len, struct frame_refused *why)
 {
 	const uint64_t bytes = size_counted(u->position + len);
-	bool fits;
+	enum status st = ST_OK;
 
 	pthread_mutex_lock(&s->lock);
-	fits = has_room(s, bytes - u->counted);
-	if (fits)
+	if (!has_room(s, bytes - u->counted))
+		st = store_refuse(why, REFUSED_FULL, "its --max-total is reached");
+	else if (!fits_beside(s, u, bytes - u->counted))
+		st = store_refuse(why, REFUSED_FULL,
+				  "the room that it has left is for uploads that came first");
+	else
 		count(s, u, bytes);
+	u->heard_ns = clock__mono_ns();
 	pthread_mutex_unlock(&s->lock);
-	return fits;
+	return st;
 }
 
 static void give_back(struct store *s, struct upload *u)
@@ -481,8 +645,9 @@ enum status store_append(struct store *s, struct upload *u, const struct frame_d
 	if (!range_fits(d->offset, d->len, store_max_size(s)))
 		return store_refuse(why, REFUSED_TOO_LARGE, "its --max-size is %" PRIu64 " bytes",
 				    store_max_size(s));
-	if (!reserve(s, u, d->len))
-		return store_refuse(why, REFUSED_FULL, "its --max-total is reached");
+	st = reserve(s, u, d->len, why);
+	if (st)
+		return st;
 	st = begin_upload(s, u, peer, &e);
 	if (!st)
 		st = upload_append(u, d->at, d->len, &full, &e);
@@ -517,6 +682,7 @@ enum status store_complete(struct store *s, struct upload *u, const struct frame
 	if (!st) {
 		pthread_mutex_lock(&s->lock);
 		u->complete = true;
+		set_promised(s, u, 0);
 		s->completed++;
 		pthread_mutex_unlock(&s->lock);
 		st = upload_name(u, u->done.finding, &e);

@@ -15,18 +15,21 @@ struct store_options {
 	uint64_t max_size;    /* bytes of one upload; 0: no limit */
 	uint64_t max_total;   /* of all whose files are in the folder, and the log; 0: no limit */
 	unsigned max_senders; /* that have an upload at the same time */
+	unsigned quiet_s; /* who sends nothing for so long makes way if they are all there; 0: 30 */
 	const struct disk *disk; /* NULL: system_disk */
 };
 
 /*
- * Reads the log, and completes what a receiver that died had logged but not named. ST_OUTPUT also
- * if another receiver has the log.
+ * Reads the log, completes what a receiver that died had logged but not named, and removes what it
+ * left without a byte. ST_OUTPUT also if another receiver has the log.
  */
 enum status store_open(const struct store_options *o, struct store **ret, struct err *e);
 void store_close(struct store *s); /* no session may be left; NULL is fine */
 
 const char *store_log(const struct store *s);
 uint64_t store_max_size(const struct store *s); /* UINT64_MAX: no limit */
+/* Calls `fn` for each upload that broke off: with the address that it began from. */
+void store_expected(struct store *s, void (*fn)(void *arg, const char *address), void *arg);
 /* How many uploads have become complete since it was opened; how many are under way now. */
 unsigned store_completed(struct store *s);
 unsigned store_under_way(struct store *s);

@@ -38,24 +38,26 @@ static bool is_our_file(const char *file, const char *id)
 		       strlen(file + time + UPLOAD_ID_HEX);
 }
 
-static enum status find_or_add(struct upload **list, const char *id, struct upload **ret,
+static enum status find_or_add(struct upload_table *t, const char *id, struct upload **ret,
 			       struct err *e)
 {
-	struct upload *u = *list;
+	struct upload *u = upload_table_find(t, id);
+	enum status st;
 
-	while (u && strcmp(u->id, id) != 0)
-		u = u->next;
-	if (!u) {
-		u = calloc(1, sizeof(*u));
-		if (!u)
-			return err_nomem(e);
-		u->fd = u->state = -1;
-		u->next = *list;
-		*list = u;
-		snprintf(u->id, sizeof(u->id), "%s", id);
-	}
 	*ret = u;
-	return ST_OK;
+	if (u)
+		return ST_OK;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return err_nomem(e);
+	u->fd = u->state = -1;
+	snprintf(u->id, sizeof(u->id), "%s", id);
+	st = upload_table_add(t, u, e);
+	if (st)
+		free(u);
+	else
+		*ret = u;
+	return st;
 }
 
 /* Again, if it was forgotten because it held nothing. */
@@ -63,6 +65,7 @@ static void take_beginning(struct upload *u, json_t *line)
 {
 	snprintf(u->file, sizeof(u->file), "%s", text_of(line, "file"));
 	snprintf(u->peer, sizeof(u->peer), "%s", text_of(line, "peer"));
+	snprintf(u->address, sizeof(u->address), "%s", text_of(line, "address"));
 	snprintf(u->name, sizeof(u->name), "%s", text_of(line, "name"));
 }
 

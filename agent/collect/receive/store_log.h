@@ -5,8 +5,9 @@
 
 #include "agent/collect/receive/journal.h"
 #include "agent/collect/receive/store.h"
+#include "agent/collect/receive/upload_table.h"
 
-/* For journal_open(): `arg` is where the list of uploads begins. Other lines are skipped. */
+/* For journal_open(): `arg` is the struct upload_table. Other lines are skipped. */
 enum status store_log_take(void *arg, json_t *line, struct err *e);
 
 enum status store_log_began(struct journal *j, const struct upload *u, const char *address,

@@ -12,23 +12,30 @@
 #include "agent/collect/receive/checker.h"
 #include "agent/collect/receive/own_file.h"
 #include "agent/collect/wire/frames.h"
+#include "agent/collect/wire/socket.h"
 
 #define UPLOAD_PEER_SIZE 64 /* "sha256//" and 44 digits */
 #define UPLOAD_FILE_SIZE 64 /* "<time>-<id>.rsz" */
 #define UPLOAD_ID_HEX    (2 * FRAME_ID_SIZE + 1)
 
 struct upload {
-	struct upload *next; /* store.c's, like those below */
+	struct upload *next, *before, *chained; /* upload_table.c's */
+
+	/* store.c's: */
 	atomic_bool *owner;  /* of the session that has it: true tells that to go; NULL: none has */
+	uint64_t heard_ns;   /* when that got it, or its last bytes came */
 	uint64_t left_ns;    /* when the last one went */
 	unsigned waited_for; /* by so many who want to be the next */
 	uint64_t counted;    /* bytes of it in what --max-total bounds */
+	uint64_t promised;   /* bytes that there will be room for; 0: nothing was promised */
 	uint64_t logged;     /* bytes when the log last said that it broke off */
 	bool begun;          /* it has its files, and is in the log */
 	const struct disk *disk;
 
 	char id[UPLOAD_ID_HEX];
 	char peer[UPLOAD_PEER_SIZE];
+	char address
+		[SOCKET_ADDRESS_MAX]; /* it began from there, as the log says; "": in this run */
 	char file[UPLOAD_FILE_SIZE];
 	char *path; /* of the file, when it is complete; before, ".partial" is behind it */
 	char name[FRAME_NAME_MAX + 1];
