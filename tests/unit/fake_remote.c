@@ -35,6 +35,7 @@ static struct remote_result fake_begin(struct remote *r, struct err *e)
 	if (!f->begin_failures)
 		return done;
 	f->begin_failures--;
+	r->answered = f->is_full;
 	err_set(e, ST_OUTPUT, "connection refused");
 	return again(0);
 }

@@ -33,6 +33,7 @@ struct fake {
 	/* NULL: takes all. Called in the uploader's thread. */
 	struct fake_answer (*answer)(struct fake *f, const struct remote_piece *p);
 	unsigned begin_failures, finish_failures, abandon_failures; /* to come */
+	bool is_full; /* and says so when it fails to begin */
 	bool begin_refuses, finish_refuses;
 	bool where_is_behind;                /* where() knows less than it has acknowledged */
 	uint64_t put_takes_ns, end_takes_ns; /* finish() and whole() */

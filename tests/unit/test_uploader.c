@@ -550,6 +550,23 @@ TEST(a_beginning_that_breaks_is_asked_again_for_a_minute)
 	fake_free(f);
 }
 
+/* Who says that he is full is no wrong address. */
+TEST(for_who_is_full_it_waits_as_long_as_for_a_link)
+{
+	struct fake *f = fake_create(false, PIECE);
+	struct uploader *u = NULL;
+	struct err e = ERR_INIT;
+	const uint64_t begin = f->now_ns;
+
+	f->begin_failures = 1000000;
+	f->is_full = true;
+	CHECK_STATUS(
+		uploader_create(&f->remote, &(struct uploader_options){ .time = &f->time }, &u, &e),
+		ST_OUTPUT, &e);
+	assert_in_range(f->now_ns - begin, 3599 * NS_PER_SECOND, 3601 * NS_PER_SECOND);
+	fake_free(f);
+}
+
 TEST(what_ends_early_is_sent_to_its_end_and_completed_unsealed)
 {
 	struct fake *f = fake_create(true, PIECE);
@@ -962,6 +979,7 @@ int main(void)
 		WITH_FOLDER(a_finish_that_breaks_is_asked_again),
 		WITH_FOLDER(what_breaks_after_hours_is_asked_again),
 		WITH_FOLDER(a_beginning_that_breaks_is_asked_again_for_a_minute),
+		WITH_FOLDER(for_who_is_full_it_waits_as_long_as_for_a_link),
 		WITH_FOLDER(what_ends_early_is_sent_to_its_end_and_completed_unsealed),
 		WITH_FOLDER(what_is_worth_nothing_is_abandoned),
 		WITH_FOLDER(behind_a_signal_a_dead_link_is_given_up_within_a_minute),

@@ -148,7 +148,8 @@ struct remote {
 	size_t piece_size; /* set by begin(): every piece but the last has as many bytes */
 	/* As asked for; begin() sets `until` where days were asked for. */
 	struct object_lock lock;
-	bool answered; /* set by whole(): whoever is there has said something */
+	/* Set by begin() and whole(): who is there is whom we want, and may do better later. */
+	bool answered;
 };
 
 /*

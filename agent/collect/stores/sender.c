@@ -41,6 +41,7 @@ void sender_deinit(struct sender *s)
 static struct remote_result refused(struct sender *s, const struct frame_refused *r, struct err *e)
 {
 	err_set(e, ST_OUTPUT, "the receiver says: %s", r->text);
+	s->refused = true;
 	s->unwelcome = r->reason == REFUSED_UNWELCOME;
 	sender_hang_up(s);
 	return (struct remote_result){

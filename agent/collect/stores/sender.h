@@ -22,6 +22,7 @@ struct sender {
 	bool summed;           /* nothing more comes, and the hash is in `sum` */
 	uint8_t sum[SHA256_SIZE];
 	struct frame_done done;
+	bool refused;   /* the receiver has said so, and why, at least once */
 	bool unwelcome; /* the receiver does not know our key */
 };
 

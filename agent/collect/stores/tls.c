@@ -181,6 +181,8 @@ static struct remote_result greet(struct tls_remote *t, struct link *l, struct e
 {
 	struct remote_result r = sender_greet(&t->sender, l, e);
 
+	/* With the key that it is known by: nobody has mistyped anything. */
+	t->remote.answered |= t->sender.refused;
 	if (r.end == REMOTE_DONE) {
 		if (!t->connected)
 			warn_of_size(t);
@@ -202,6 +204,7 @@ static struct remote_result dial(struct tls_remote *t, struct err *e)
 		.key = t->key,
 		.pins = o->pin,
 		.handshake_ms = HANDSHAKE_MS,
+		.ret_busy = &t->remote.answered,
 	};
 	struct link *l = NULL;
 	net_socket s;

@@ -49,19 +49,32 @@ void uploader__pause(struct uploader *u, uint64_t ns)
  * Beginning
  */
 
+/*
+ * Nobody wants to wait an hour to learn that a name was mistyped. But for one who is full it is
+ * worth to wait.
+ */
+static void set_first_patience(struct uploader *u)
+{
+	u->patience_s = u->remote->answered ? u->o.patience_s
+					    : MIN(u->o.patience_s, (unsigned)PATIENCE_SHORT_S);
+}
+
 static struct remote_result ask_begin(struct uploader *u, struct err *e)
 {
+	struct remote_result r;
+
 	if (interrupted()) {
 		interrupt_status(e);
 		return (struct remote_result){ .end = REMOTE_NEVER };
 	}
-	return u->remote->ops->begin(u->remote, e);
+	r = u->remote->ops->begin(u->remote, e);
+	set_first_patience(u);
+	return r;
 }
 
-/* Nobody wants to wait an hour to learn that a name was mistyped. */
 static enum status begin_remote(struct uploader *u, struct err *e)
 {
-	u->patience_s = MIN(u->o.patience_s, (unsigned)PATIENCE_SHORT_S);
+	set_first_patience(u);
 	if (uploader__insist(u, ask_begin, e)) {
 		u->patience_s = u->o.patience_s;
 		return ST_OK;

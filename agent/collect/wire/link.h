@@ -12,6 +12,13 @@
 
 struct link;
 
+/*
+ * What a receiver without a free place says in front of all TLS: the alert user_canceled, which
+ * says that it is not for any fault of the protocol (RFC 8446, 6.1), as a fatal one, which nobody
+ * else sends there. Anybody on the wire can say it, and could as well cut the connection.
+ */
+#define LINK_BUSY { 21, 3, 3, 0, 2, 2, 90 }
+
 struct link_ops {
 	/*
 	 * At least one byte, and at most `room`. ST_OK with *got of 0: none came within `wait_ms`.

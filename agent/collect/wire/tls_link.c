@@ -17,6 +17,8 @@ struct tls_link {
 	mbedtls_pk_context key;
 	bool calls; /* we are the client, and the socket is the caller's */
 	const char *pins;
+	uint8_t first[sizeof((uint8_t[])LINK_BUSY)]; /* how what was read begins */
+	size_t n_first;
 	char pin[PIN_SIZE]; /* of the other end; "": not seen */
 	bool refused;       /* that it is none of `pins` */
 };
@@ -41,6 +43,22 @@ static int bio_send(void *arg, const uint8_t *p, size_t len)
 	return done ? (int)done : MBEDTLS_ERR_SSL_WANT_WRITE;
 }
 
+/* Mbed TLS tells that there was an alert, and not which. */
+static void note_first(struct tls_link *t, const uint8_t *p, size_t len)
+{
+	const size_t n = MIN(len, sizeof(t->first) - t->n_first);
+
+	memcpy(t->first + t->n_first, p, n);
+	t->n_first += n;
+}
+
+static bool is_busy(const struct tls_link *t)
+{
+	static const uint8_t busy[] = LINK_BUSY;
+
+	return t->calls && t->n_first == sizeof(busy) && !memcmp(t->first, busy, sizeof(busy));
+}
+
 static int bio_receive(void *arg, uint8_t *p, size_t room)
 {
 	struct tls_link *t = arg;
@@ -49,6 +67,7 @@ static int bio_receive(void *arg, uint8_t *p, size_t room)
 
 	if (st)
 		return st == ST_END ? 0 : MBEDTLS_ERR_SSL_CONN_EOF;
+	note_first(t, p, done);
 	return done ? (int)done : MBEDTLS_ERR_SSL_WANT_READ;
 }
 
@@ -132,6 +151,8 @@ static enum status judge_handshake(const struct tls_link *t, int code, struct er
 	if (t->refused)
 		return err_set(e, ST_NO_PRIVILEGE, "another key is there than was expected: %s",
 			       t->pin);
+	if (is_busy(t))
+		return err_set(e, ST_OUTPUT, "the receiver has no place free");
 	if (code == MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE)
 		return err_set(e, ST_NO_PRIVILEGE, "shows no key");
 	if (code == MBEDTLS_ERR_SSL_INVALID_RECORD && t->calls)
@@ -280,6 +301,8 @@ static enum status make(net_socket s, const struct tls_options *o, int end, stru
 
 	if (!st)
 		st = shake_hands(t, o->handshake_ms, e);
+	if (st && t && o->ret_busy)
+		*o->ret_busy |= is_busy(t);
 	if (!st)
 		*ret = t;
 	else if (t)

@@ -14,6 +14,8 @@ struct tls_options {
 	const struct tls_key *key; /* ours */
 	const char *pins;          /* of the other end, ';' between them; NULL: any key will do */
 	unsigned handshake_ms;     /* it must be through by then */
+	/* Connecting: becomes true if the other end has no place for us now (LINK_BUSY); NULL. */
+	bool *ret_busy;
 };
 
 /*
