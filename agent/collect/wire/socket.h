@@ -6,6 +6,7 @@
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_SOCKET_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_SOCKET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/base/err.h"
@@ -20,6 +21,9 @@ enum socket_event { SOCKET_READABLE, SOCKET_WRITABLE };
 enum status socket_adopt(net_socket s, struct err *e);
 void socket_close(net_socket s); /* NO_SOCKET is fine */
 
+/* One of several; *ret says of each whether it can be read, or is broken. ST_END: none within `ms`. */
+enum status socket_wait_any(const net_socket *s, size_t n, unsigned ms, bool *ret, struct err *e);
+
 /* ST_OK: ready, or broken: the next call tells. ST_END: not within `ms`. */
 enum status socket_wait(net_socket s, enum socket_event what, unsigned ms, struct err *e);
 
@@ -27,6 +31,8 @@ enum status socket_wait(net_socket s, enum socket_event what, unsigned ms, struc
 enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct err *e);
 enum status socket_write(net_socket s, const void *p, size_t len, size_t *done, struct err *e);
 void socket_end(net_socket s); /* nothing more will be written */
+/* The next byte, which stays there. ST_OK with *there false: none has come yet. ST_END: at the end. */
+enum status socket_peek(net_socket s, uint8_t *ret, bool *there, struct err *e);
 
 /* "[2001:db8::1]:65535", with room for a scope. */
 #define SOCKET_ADDRESS_MAX 80
@@ -40,6 +46,26 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e);
 
 /* Is it such an address? ST_USAGE: "takes ...". */
 enum status socket_check_address(const char *at, struct err *e);
+
+/*
+ * Where somebody calls from, as far as it tells one from another: an IPv4 address, or the first 64
+ * bits of an IPv6 one, which is what a host can have for itself (RFC 4291, 2.5.4).
+ */
+#define SOCKET_SOURCE_SIZE 16
+
+/* Of an address with its port, as socket_accept() gives it. */
+void socket_source(const char *address, uint8_t ret[static SOCKET_SOURCE_SIZE]);
+
+/* Addresses that begin alike. */
+struct socket_range {
+	uint8_t address[SOCKET_SOURCE_SIZE];
+	unsigned bits;
+};
+
+/* "192.0.2.7", "192.0.2.0/24", "2001:db8::/48". ST_USAGE: "takes ...". */
+enum status socket_parse_range(const char *text, struct socket_range *ret, struct err *e);
+bool socket_range_has(const struct socket_range *r,
+		      const uint8_t address[static SOCKET_SOURCE_SIZE]);
 
 /* The address that it got, for people. */
 void socket_local(net_socket s, char ret[static SOCKET_ADDRESS_MAX]);

@@ -15,6 +15,9 @@
 
 #include "agent/collect/wire/socket.h"
 
+/* Callers that nobody has accepted yet; what comes on top is lost, and comes again a second later. */
+#define SOCKET_BACKLOG 1024
+
 union socket_address {
 	struct sockaddr any;
 	struct sockaddr_in v4; /* where the system has no IPv6 */

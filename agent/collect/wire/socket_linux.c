@@ -38,6 +38,23 @@ enum status socket_wait(net_socket s, enum socket_event what, unsigned ms, struc
 	return n > 0 ? ST_OK : ST_END;
 }
 
+enum status socket_wait_any(const net_socket *s, size_t n, unsigned ms, bool *ret, struct err *e)
+{
+	_cleanup_free_ struct pollfd *p = calloc(n, sizeof(*p));
+	int ready;
+
+	if (!p)
+		return err_nomem(e);
+	for (size_t i = 0; i < n; i++)
+		p[i] = (struct pollfd){ .fd = (int)s[i], .events = POLLIN };
+	ready = poll(p, n, (int)ms);
+	if (ready < 0 && errno != EINTR)
+		return err_from_errno(e, ST_OUTPUT, errno, "poll");
+	for (size_t i = 0; i < n; i++)
+		ret[i] = ready > 0 && p[i].revents;
+	return ready > 0 ? ST_OK : ST_END;
+}
+
 static enum status judge(ssize_t n, size_t *done, const char *what, struct err *e)
 {
 	*done = n > 0 ? (size_t)n : 0;
@@ -57,6 +74,16 @@ enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct
 enum status socket_write(net_socket s, const void *p, size_t len, size_t *done, struct err *e)
 {
 	return judge(send((int)s, p, len, MSG_NOSIGNAL), done, "send", e);
+}
+
+enum status socket_peek(net_socket s, uint8_t *ret, bool *there, struct err *e)
+{
+	const ssize_t n = recv((int)s, ret, 1, MSG_PEEK);
+	size_t done;
+	const enum status st = n ? judge(n, &done, "receive", e) : ST_END;
+
+	*there = !st && done;
+	return st;
 }
 
 void socket_end(net_socket s)
@@ -96,7 +123,7 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 		return err_from_errno(e, ST_OUTPUT, errno, "socket");
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) ||
 	    set_only_v6(fd, &address, only_v6) ||
-	    bind(fd, &address.any, socket_address_size(&address)) || listen(fd, 64)) {
+	    bind(fd, &address.any, socket_address_size(&address)) || listen(fd, SOCKET_BACKLOG)) {
 		st = err_from_errno(e, ST_OUTPUT, errno, "%s", at);
 		close(fd);
 		return st;

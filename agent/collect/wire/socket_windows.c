@@ -47,6 +47,23 @@ enum status socket_wait(net_socket s, enum socket_event what, unsigned ms, struc
 	return n ? ST_OK : ST_END;
 }
 
+enum status socket_wait_any(const net_socket *s, size_t n, unsigned ms, bool *ret, struct err *e)
+{
+	_cleanup_free_ WSAPOLLFD *p = calloc(n, sizeof(*p));
+	int ready;
+
+	if (!p)
+		return err_nomem(e);
+	for (size_t i = 0; i < n; i++)
+		p[i] = (WSAPOLLFD){ .fd = (SOCKET)s[i], .events = POLLRDNORM };
+	ready = WSAPoll(p, (ULONG)n, (int)ms);
+	if (ready < 0)
+		return failed(e, "poll");
+	for (size_t i = 0; i < n; i++)
+		ret[i] = ready && p[i].revents;
+	return ready ? ST_OK : ST_END;
+}
+
 static enum status judge(int n, size_t *done, const char *what, struct err *e)
 {
 	*done = n > 0 ? (size_t)n : 0;
@@ -64,6 +81,16 @@ enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct
 enum status socket_write(net_socket s, const void *p, size_t len, size_t *done, struct err *e)
 {
 	return judge(send((SOCKET)s, p, (int)MIN(len, IO_MAX), 0), done, "send", e);
+}
+
+enum status socket_peek(net_socket s, uint8_t *ret, bool *there, struct err *e)
+{
+	const int n = recv((SOCKET)s, (char *)ret, 1, MSG_PEEK);
+	size_t done;
+	const enum status st = n ? judge(n, &done, "receive", e) : ST_END;
+
+	*there = !st && done;
+	return st;
 }
 
 void socket_end(net_socket s)
@@ -102,7 +129,7 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 	if (setsockopt(s, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&(int){ 1 },
 		       sizeof(int)) ||
 	    set_only_v6(s, &address, only_v6) ||
-	    bind(s, &address.any, socket_address_size(&address)) || listen(s, 64)) {
+	    bind(s, &address.any, socket_address_size(&address)) || listen(s, SOMAXCONN)) {
 		st = failed(e, at);
 		closesocket(s);
 		return st;
