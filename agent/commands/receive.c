@@ -17,12 +17,22 @@
 
 static enum status receive_run(struct cli *cli, struct err *e);
 static enum status parse_listen(const char *text, void *at, struct err *e);
+static enum status parse_startups(const char *text, void *at, struct err *e);
+
+/* As OpenSSH's MaxStartups. */
+struct startups {
+	unsigned start, rate, full;
+};
+
+#define STARTUPS_MOST 1000
 
 struct receive_options {
 	const char *listen, *key, *new_key, *dir, *log;
 	struct cli_strings senders;
 	bool any_sender, once;
-	uint64_t max_size, max_total, max_senders, idle_s;
+	uint64_t max_size, max_total, max_senders, idle_s, per_source, max_penalty_s;
+	struct startups startups;
+	struct cli_strings known;
 };
 
 static const struct option_def options[] = {
@@ -47,7 +57,18 @@ static const struct option_def options[] = {
 	CLI_UINT(struct receive_options, max_senders, 0, "max-senders", "N", 1, 256,
 		 "accept N senders at a time"),
 	CLI_UINT(struct receive_options, idle_s, 0, "idle", "SECONDS", 1, 86400,
-		 "close a connection that was silent for so long (its sender may come back)"),
+		 "close a connection that sent nothing for so long (its sender may come back)"),
+	CLI_PARSED(struct receive_options, startups, 0, "max-startups", "START:RATE:FULL",
+		   parse_startups,
+		   "from START unfinished handshakes on, drop slow ones with RATE percent chance, "
+		   "which grows to 100 at FULL, and allow no more; default: 10:30:100"),
+	CLI_UINT(struct receive_options, per_source, 0, "max-startups-per-source", "N", 0,
+		 STARTUPS_MOST, "allow N unfinished handshakes from one address; 0: any number"),
+	CLI_UINT(struct receive_options, max_penalty_s, 0, "max-penalty", "SECONDS", 0, 86400,
+		 "drop first, for up to SECONDS, addresses whose callers have no key or dawdle; 0: "
+		 "no penalties"),
+	CLI_STRINGS(struct receive_options, known, 0, "known", "ADDRESS[/BITS]",
+		    "keep places for callers from there, and give them no penalties"),
 	CLI_FLAG(struct receive_options, once, 0, "once", "end when one file is complete"),
 };
 
@@ -70,17 +91,30 @@ const struct command command_receive = {
 		 "from whom and when, with its hash and root; `ramseal verify --witness` compares "
 		 "it with a file.\n"
 		 "\n"
+		 "Whoever calls is heard: if more call than it can hear, those make way who have "
+		 "kept it waiting\n"
+		 "(--max-startups and so on; sshd_config(5) has the idea). A sender that finds no "
+		 "place is told so,\n"
+		 "and tries for an hour. With all of --max-senders there, those make way who send "
+		 "nothing, or\n"
+		 "whose key has more places than another's.\n"
+		 "\n"
 		 "SIGINT or SIGTERM ends it; with uploads under way the exit code is 8, and they "
 		 "can "
 		 "go on later.\n",
 	.values_size = sizeof(struct receive_options),
-	.defaults = &(const struct receive_options){ .dir = ".", .max_senders = 8, .idle_s = 300 },
+	.defaults = &(const struct receive_options){ .dir = ".",
+						     .max_senders = 8,
+						     .idle_s = 300,
+						     .startups = { 10, 30, 100 },
+						     .max_penalty_s = 600 },
 	.run = receive_run,
 };
 
 /* All that the callers' threads need of it. */
 struct receiving {
 	const struct receive_options *options;
+	struct socket_range *known;
 	struct tls_key *key;
 	char *pins; /* NULL: any */
 };
@@ -92,6 +126,28 @@ static enum status parse_listen(const char *text, void *at, struct err *e)
 	if (!st)
 		*(const char **)at = text;
 	return st;
+}
+
+static bool parse_part(const char **at, char end, unsigned least, unsigned most, unsigned *ret)
+{
+	const size_t digits = strspn(*at, "0123456789");
+
+	if (!digits || digits > 4 || (*at)[digits] != end)
+		return false;
+	*ret = (unsigned)strtoul(*at, NULL, 10);
+	*at += digits + 1;
+	return *ret >= least && *ret <= most;
+}
+
+static enum status parse_startups(const char *text, void *at, struct err *e)
+{
+	struct startups *s = at;
+
+	if (!parse_part(&text, ':', 1, STARTUPS_MOST, &s->start) ||
+	    !parse_part(&text, ':', 1, 100, &s->rate) ||
+	    !parse_part(&text, '\0', s->start, STARTUPS_MOST, &s->full))
+		return err_set(e, ST_USAGE, "takes START:RATE:FULL, such as 10:30:100");
+	return ST_OK;
 }
 
 static enum status make_key(const char *path, struct err *e)
@@ -163,6 +219,18 @@ static enum status join_pins(const struct cli_strings *senders, char **ret, stru
 	return ST_OK;
 }
 
+static enum status parse_known(const struct cli_strings *known, struct socket_range **ret,
+			       struct err *e)
+{
+	*ret = calloc(known->count + 1, sizeof(**ret));
+	if (!*ret)
+		return err_nomem(e);
+	for (size_t i = 0; i < known->count; i++)
+		if (socket_parse_range(known->at[i], &(*ret)[i], e))
+			return err_add(e, ST_USAGE, "--known %s", known->at[i]);
+	return ST_OK;
+}
+
 static enum status accept_tls(void *arg, net_socket s, const struct link_options *o,
 			      struct link **ret, char ret_pin[static UPLOAD_PEER_SIZE],
 			      bool *welcome, struct err *e)
@@ -196,6 +264,8 @@ static enum status run(struct receiving *r, struct err *e)
 
 	if (!st)
 		st = join_pins(&o->senders, &r->pins, e);
+	if (!st)
+		st = parse_known(&o->known, &r->known, e);
 	if (st)
 		return st;
 	return receiver_run(
@@ -206,6 +276,13 @@ static enum status run(struct receiving *r, struct err *e)
 				   .max_size = o->max_size,
 				   .max_total = o->max_total,
 				   .max_senders = (unsigned)o->max_senders },
+			.admission = { .start = o->startups.start,
+				       .rate = o->startups.rate,
+				       .full = o->startups.full,
+				       .per_source = (unsigned)o->per_source,
+				       .penalty_s = (unsigned)o->max_penalty_s,
+				       .known = r->known,
+				       .n_known = o->known.count },
 			.idle_s = (unsigned)o->idle_s,
 			.once = o->once,
 			.accept = accept_tls,
@@ -227,5 +304,6 @@ static enum status receive_run(struct cli *cli, struct err *e)
 		st = run(&r, e);
 	tls_key_destroy(r.key);
 	free(r.pins);
+	free(r.known);
 	return st;
 }

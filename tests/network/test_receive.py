@@ -19,10 +19,13 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from crowd import PING, Crowd, hello  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
 from receiver import WAIT, Receiver, new_key, wait_for  # noqa: E402
 
@@ -95,6 +98,22 @@ class Case(unittest.TestCase):
             ret.communicate()
         self.addCleanup(end_it)
         return ret
+
+    def pem(self, key):
+        pem = self.base / f'{key}.pem'
+        if not pem.exists():
+            done = run('openssl', 'req', '-x509', '-new', '-key', self.base / key, '-subj', '/CN=x', '-days', '1',
+                       '-out', pem)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return pem
+
+    def connect(self, port, version, key=None):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.minimum_version = context.maximum_version = version
+        if key:
+            context.load_cert_chain(self.pem(key), self.base / key)
+        return context.wrap_socket(socket.create_connection(('127.0.0.1', port), timeout=WAIT))
 
     def finish(self, sender):
         """How often it had to try again."""
@@ -434,16 +453,7 @@ class Strangers(Case):
                  ' '.join(line['message'] for line in self.one.events('receive-caller')))
 
     def connect(self, version, key=None):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.minimum_version = context.maximum_version = version
-        if key:
-            pem = self.base / f'{key}.pem'
-            done = run('openssl', 'req', '-x509', '-new', '-key', self.base / key, '-subj', '/CN=x',
-                       '-days', '1', '-out', pem)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            context.load_cert_chain(pem, self.base / key)
-        return context.wrap_socket(socket.create_connection(('127.0.0.1', self.one.port), timeout=WAIT))
+        return super().connect(self.one.port, version, key)
 
     def test_tls_1_2(self):
         with self.assertRaises(ssl.SSLError):
@@ -481,6 +491,83 @@ class Strangers(Case):
                     while s.recv(1000):
                         pass
         self.nothing_came()
+
+
+class Crowded(Case):
+    """Many others call, or hold places: an acquisition beside them comes through all the same."""
+
+    @contextlib.contextmanager
+    def crowd(self, *args):
+        crowd = Crowd(*args)
+        try:
+            yield crowd
+        finally:
+            crowd.process.kill()
+            crowd.process.communicate()
+
+    @contextlib.contextmanager
+    def hog(self, port, key, places):
+        """Takes so many places, sends nothing but PING, and comes back when it is told to go."""
+        over = threading.Event()
+        self.pem(key)
+
+        def hold(number):
+            while not over.is_set():
+                with contextlib.suppress(OSError), self.connect(port, ssl.TLSVersion.TLSv1_3, key) as s:
+                    s.settimeout(0.2)
+                    s.sendall(hello(number))
+                    while not over.is_set():
+                        with contextlib.suppress(TimeoutError):
+                            if not s.recv(1000):
+                                break
+                        s.sendall(PING)
+                over.wait(1)
+        threads = [threading.Thread(target=hold, args=(i,)) for i in range(places)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+    def acquire(self, port, source=SMALL):
+        """In seconds."""
+        began = time.monotonic()
+        done = run(RAMSEAL, 'acquire', '-q', '-s', source, '--level', '1', '-t1', '-o', f'tls://127.0.0.1:{port}',
+                   '--pin', self.pins['receiver'], '--client-key', f'@{self.base}/sender')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return time.monotonic() - began
+
+    def test_callers_without_a_key(self):
+        receiver = self.receiver('--max-startups', '2:100:4')
+        with self.crowd(receiver.port, 40, 12, 1, -1) as crowd:
+            self.acquire(receiver.port)
+            self.arrived(bytes_=acquired('1'))
+            self.assertGreaterEqual(crowd.end(), 12 - 4)  # half handshakes that made way
+
+    def test_a_sender_who_sends_nothing(self):
+        receiver = self.receiver('--max-senders', '2', senders=('sender', 'other'))
+        with self.hog(receiver.port, 'other', 2):
+            wait_for(lambda: len(receiver.events('receive-began')) >= 2)
+            self.acquire(receiver.port)
+        self.arrived(bytes_=acquired('1'))
+
+    @unittest.skipUnless(CUTS >= 100, 'takes minutes, and a machine to itself: in the suite `long`')
+    def test_the_largest_crowd(self):
+        """Within twice the time that it takes alone: from elsewhere, and from the same address."""
+        source = SMALL.replace('ram=64M', 'ram=1G').replace('others=5M', 'others=600M')
+        for addresses in (100, 1):
+            receiver = self.receiver(senders=('sender', 'other'))
+            alone, beside = [], []
+            for _ in range(3):
+                alone.append(self.acquire(receiver.port, source))
+                with self.crowd(receiver.port, 500, 200, addresses, 1), self.hog(receiver.port, 'other', 8):
+                    beside.append(self.acquire(receiver.port, source))
+            print(f'from {addresses} addresses: alone {alone}, beside {beside}')
+            self.assertEqual(receiver.stop(), 0)
+            self.assertLess(sorted(beside)[1], 2 * sorted(alone)[1])
 
 
 class Limits(Case):

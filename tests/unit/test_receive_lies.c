@@ -2,6 +2,8 @@
 /* Senders and receivers that lie to each other over tls://, and those who ask for too much. */
 #include "tests/unit/receive_pair.h"
 
+#include <time.h>
+
 #include "agent/collect/wire/tls_key.h"
 
 /* HELLO of id 1, WELCOME, and then this. */
@@ -334,6 +336,101 @@ TEST(silence_ends_a_session)
 	idle_s = 60;
 }
 
+/* Whatever is said: only bytes of the upload count. */
+TEST(signs_of_life_are_silence)
+{
+	struct frame f = { .type = FRAME_ACK };
+	struct frame_link t;
+	struct err e = ERR_INIT;
+	struct call c;
+	enum status st;
+
+	idle_s = 1;
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+	expect_welcome(&t, 0);
+	for (unsigned i = 0; i < 100 && f.type == FRAME_ACK; i++) {
+		say(&t, &(struct frame){ .type = FRAME_PING });
+		do
+			st = frame_receive(&t, 50, &f, &e);
+		while (!st && f.type == FRAME_ACK);
+	}
+	assert_int_equal(f.type, FRAME_REFUSED);
+	assert_int_equal(f.refused.reason, REFUSED_IDLE);
+	raw_end(&t, &c);
+	idle_s = 60;
+}
+
+struct place {
+	struct frame_link talk;
+	struct call call;
+};
+
+static void ask_for_place(struct place *p, const char *pin, uint8_t id)
+{
+	raw_begin(&p->talk, &p->call, pin);
+	say(&p->talk, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(id) });
+}
+
+static void has_place(struct place *p, const char *pin, uint8_t id)
+{
+	ask_for_place(p, pin, id);
+	expect_welcome(&p->talk, 0);
+}
+
+static void has_none(const char *pin, uint8_t id)
+{
+	struct place p;
+
+	ask_for_place(&p, pin, id);
+	expect_refusal(&p.talk, REFUSED_BUSY);
+	raw_end(&p.talk, &p.call);
+}
+
+static void makes_way(struct place *p)
+{
+	expect_refusal(&p->talk, REFUSED_STOPPING);
+	raw_end(&p->talk, &p->call);
+}
+
+/* It gets as many places as the others leave, and no more than its share when they come. */
+TEST(one_key_keeps_no_other_out)
+{
+	struct place a[3], b;
+
+	close_store();
+	open_store(&(struct store_options){ .max_senders = 3 });
+	for (uint8_t i = 0; i < 3; i++)
+		has_place(&a[i], PIN_A, i);
+	has_none(PIN_A, 3);
+	/* The one that has sent nothing for longest. */
+	say(&a[0].talk, &(struct frame){ .type = FRAME_DATA, .data = { 0, sealed.out.at, 100 } });
+	say(&a[0].talk, &(struct frame){ .type = FRAME_PING });
+	CHECK_OK(frame_receive(&a[0].talk, STALL, &(struct frame){ 0 }, &(struct err){ 0 }),
+		 &(struct err){ 0 });
+	has_place(&b, PIN_B, 4);
+	makes_way(&a[1]);
+	has_none(PIN_B, 5);
+	has_none(PIN_A, 6);
+	raw_end(&a[0].talk, &a[0].call);
+	raw_end(&a[2].talk, &a[2].call);
+	raw_end(&b.talk, &b.call);
+}
+
+/* Even if no key has more than its share. */
+TEST(who_sends_nothing_makes_way)
+{
+	struct place a, b;
+
+	close_store();
+	open_store(&(struct store_options){ .max_senders = 1, .quiet_s = 1 });
+	has_place(&a, PIN_A, 1);
+	nanosleep(&(const struct timespec){ .tv_sec = 1 }, NULL);
+	has_place(&b, PIN_B, 2);
+	makes_way(&a);
+	raw_end(&b.talk, &b.call);
+}
+
 struct liar {
 	pthread_t thread;
 	int theirs;
@@ -473,6 +570,9 @@ int main(void)
 		T(the_log_takes_room_too),
 		T(senders_are_bounded),
 		T(silence_ends_a_session),
+		T(signs_of_life_are_silence),
+		T(one_key_keeps_no_other_out),
+		T(who_sends_nothing_makes_way),
 		T(a_receiver_that_lies_is_not_believed),
 		T(a_receiver_that_has_lost_something_is_the_end),
 		T(what_is_too_large_is_not_begun),

@@ -3,11 +3,13 @@
 #ifndef RAMSEAL_AGENT_COLLECT_RECEIVE_RECEIVER_H
 #define RAMSEAL_AGENT_COLLECT_RECEIVE_RECEIVER_H
 
+#include "agent/collect/receive/admission.h"
 #include "agent/collect/receive/session.h"
 
 struct receiver_options {
 	const char *listen; /* as socket_listen() */
 	struct store_options store;
+	struct admission_options admission;
 	unsigned idle_s;
 	/* It ends after the first upload that became complete. */
 	bool once;
@@ -15,7 +17,7 @@ struct receiver_options {
 	/*
 	 * Who calls: makes a link of the socket, which is owned from now on, also after a failure.
 	 * *welcome: false of a key that is not to send. Any thread. tls_link_accept() of tls_link.h
-	 * is below it; tests have another.
+	 * is below it, and a caller who does not begin with TLS never gets there.
 	 */
 	enum status (*accept)(void *arg, net_socket s, const struct link_options *o,
 			      struct link **ret, char ret_pin[static UPLOAD_PEER_SIZE],

@@ -20,13 +20,17 @@
 
 #define FULL_WAIT_MS    5000
 
+/* A sender begins with HELLO, at once. */
+#define HELLO_MS        10000
+
 struct session {
 	const struct session_options *options;
 	struct frame_link talk;
 	struct upload *upload;
 	uint64_t new_ns;   /* when the first byte came that is not durable; 0: all are */
-	uint64_t heard_ns; /* when the last frame came */
+	uint64_t heard_ns; /* when the last bytes of the upload came */
 	bool over;         /* DONE was sent */
+	bool dawdled;      /* HELLO never came */
 };
 
 static uint64_t now(void)
@@ -86,6 +90,9 @@ static enum status greet(struct session *s, const struct frame *f, atomic_bool *
 		st = sync_now(s, why);
 	if (st)
 		return st;
+	if (s->options->seated)
+		s->options->seated(s->options->arg);
+	s->heard_ns = now();
 	welcome.welcome = (struct frame_welcome){
 		.version = FRAME_VERSION,
 		.idle_s = s->options->idle_s,
@@ -226,10 +233,13 @@ static enum status take_end(struct session *s, const struct frame_end *end,
 
 static enum status take(struct session *s, const struct frame *f, struct frame_refused *why)
 {
-	s->heard_ns = now();
+	enum status st;
+
 	switch (f->type) {
 	case FRAME_DATA:
-		return take_data(s, &f->data, why);
+		st = take_data(s, &f->data, why);
+		s->heard_ns = now();
+		return st;
 	case FRAME_PING:
 		return sync_and_say(s, why);
 	case FRAME_END:
@@ -239,25 +249,37 @@ static enum status take(struct session *s, const struct frame *f, struct frame_r
 	}
 }
 
-/* Nothing came for a while: what is new becomes durable, or it was long enough. */
+/* The time that it has for the next bytes. A PING, or any number of them, is none. */
+static unsigned patience_ms(const struct session *s)
+{
+	return s->upload ? s->options->idle_s * 1000 : MIN(HELLO_MS, s->options->idle_s * 1000);
+}
+
+/* Was it long enough? */
+static enum status judge_idle(struct session *s, struct frame_refused *why)
+{
+	if (ms_since(s->heard_ns) < patience_ms(s))
+		return ST_OK;
+	s->dawdled = !s->upload;
+	return store_refuse(why, REFUSED_IDLE, "nothing came for %u seconds",
+			    patience_ms(s) / 1000);
+}
+
+/* Nothing came for a while: what is new becomes durable. */
 static enum status take_silence(struct session *s, struct frame_refused *why)
 {
 	if (s->new_ns && ms_since(s->new_ns) >= SYNC_MS)
 		return sync_and_say(s, why);
-	if (ms_since(s->heard_ns) / 1000 >= s->options->idle_s)
-		return store_refuse(why, REFUSED_IDLE, "nothing came for %u seconds",
-				    s->options->idle_s);
 	return ST_OK;
 }
 
 static unsigned wait_ms(const struct session *s)
 {
-	const uint64_t idle = (uint64_t)s->options->idle_s * 1000;
 	const unsigned heard = ms_since(s->heard_ns), new = ms_since(s->new_ns);
 
 	if (s->new_ns)
 		return new < SYNC_MS ? SYNC_MS - new : 0;
-	return idle > heard ? (unsigned)MIN(idle - heard, 60000) : 0;
+	return patience_ms(s) > heard ? MIN(patience_ms(s) - heard, 60000U) : 0;
 }
 
 /* What a failed read means. */
@@ -287,8 +309,24 @@ static enum status talk(struct session *s, atomic_bool *evicted, struct frame_re
 			st = greet(s, &f, evicted, why);
 		else
 			st = take(s, &f, why);
+		if (!st && !s->over)
+			st = judge_idle(s, why);
 	}
 	return st;
+}
+
+static bool is_dropped(void *arg)
+{
+	return atomic_load((atomic_bool *)arg);
+}
+
+/* Being told to stop is no reason to lose the answer that says so; making way for others is. */
+static void go_on_unless_dropped(struct session *s)
+{
+	struct link_options *o = &s->talk.link->options;
+
+	o->stop = s->options->dropped ? is_dropped : NULL;
+	o->arg = s->options->dropped;
 }
 
 /* Until the sender has closed, too. */
@@ -300,8 +338,7 @@ static void linger(struct session *s)
 	size_t got;
 
 	l->ops->end(l);
-	/* Being told to stop is no reason to lose the answer that says so. */
-	l->options.stop = NULL;
+	go_on_unless_dropped(s);
 	while (ms_since(began) < LINGER_MS)
 		if (link_read(l, dropped, sizeof(dropped), LINGER_MS - ms_since(began), &got, NULL))
 			break;
@@ -316,7 +353,7 @@ static void tell_refusal(struct session *s, const struct frame_refused *why)
 	if (!s->options->unwelcome)
 		log_warning("receive-refused", "%s: refused (%s): %s", s->options->peer.address,
 			    refusal_name(why->reason), why->text);
-	s->talk.link->options.stop = NULL;
+	go_on_unless_dropped(s);
 	if (!frame_send(&s->talk, &f, NULL))
 		linger(s);
 }
@@ -334,14 +371,15 @@ static void leave_upload(struct session *s)
 	s->upload = NULL;
 }
 
-void session_run(struct link *l, const struct session_options *o, atomic_bool *evicted)
+enum status session_run(struct link *l, const struct session_options *o, atomic_bool *evicted)
 {
 	struct session s = { .options = o, .heard_ns = now() };
 	struct frame_refused why = { 0 };
 	enum status st;
 
-	if (frame_link_init(&s.talk, l, NULL))
-		return;
+	st = frame_link_init(&s.talk, l, NULL);
+	if (st)
+		return st;
 	if (o->unwelcome)
 		st = store_refuse(&why, REFUSED_UNWELCOME, "it does not know this sender's key");
 	else
@@ -353,4 +391,5 @@ void session_run(struct link *l, const struct session_options *o, atomic_bool *e
 	else if (!st)
 		linger(&s);
 	frame_link_deinit(&s.talk);
+	return s.dawdled ? ST_END : ST_OK;
 }

@@ -14,13 +14,18 @@ struct session_options {
 	struct store_peer peer;
 	bool unwelcome; /* it is told so, nothing that it says is read, and nothing is logged */
 	unsigned idle_s;
+	/* Called once it has an upload; NULL. */
+	void (*seated)(void *arg);
+	void *arg;
+	/* True: it makes way, also while a refusal is on its way to the sender; NULL: never. */
+	atomic_bool *dropped;
 };
 
 /*
  * Runs until the sender is done, gone, refused or told to go. The link is owned from now on;
  * its options.stop is asked, too. *evicted may be set from another thread; the link's stop() is to
- * be true then.
+ * be true then. ST_END: it never said HELLO in time.
  */
-void session_run(struct link *l, const struct session_options *o, atomic_bool *evicted);
+enum status session_run(struct link *l, const struct session_options *o, atomic_bool *evicted);
 
 #endif
