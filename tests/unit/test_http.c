@@ -346,6 +346,28 @@ TEST(server_that_says_nothing_is_given_up)
 	server_stop(&s);
 }
 
+/* A byte now and then, until the other end has enough of it. */
+static void trickle(struct peer *p, void *arg)
+{
+	char head[1000];
+
+	peer_head(p, head, sizeof(head));
+	if (!peer_say(p, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"))
+		return;
+	for (unsigned i = 0; i < 200 && peer_say(p, "x"); i++)
+		nanosleep(&(const struct timespec){ .tv_nsec = 300000000 }, NULL);
+}
+
+TEST(answer_that_trickles_is_given_up)
+{
+	struct server s;
+
+	server_start(&s, &(struct server_options){ .talk = trickle });
+	check_failed(get_once(&(struct http_options){ .stall_s = 1 }, "http", s.port), ST_OUTPUT,
+		     true, "nothing came or went for 1 s, or hardly anything");
+	server_stop(&s);
+}
+
 /* Has all of it, and does something with it first. */
 static void answer_late(struct peer *p, void *arg)
 {
@@ -988,6 +1010,7 @@ int main(void)
 		cmocka_unit_test(connection_that_ends_early_may_do_better_later),
 		cmocka_unit_test(garbage_where_an_answer_came_before_may_be_the_way_to_it),
 		cmocka_unit_test(server_that_says_nothing_is_given_up),
+		cmocka_unit_test(answer_that_trickles_is_given_up),
 		cmocka_unit_test(server_that_has_it_all_may_take_its_time),
 		cmocka_unit_test(who_is_told_to_stop_stops),
 		cmocka_unit_test(nobody_there_may_come_later),

@@ -45,7 +45,7 @@ static size_t take_line(char *p, size_t size, size_t n, void *arg)
 {
 	struct http *h = arg;
 
-	http__moved(h);
+	http__heard(h, size * n);
 	return http_answer_line(&h->builder, p, size * n) ? size * n : CURL_WRITEFUNC_ERROR;
 }
 
@@ -53,6 +53,7 @@ static size_t take_body(char *p, size_t size, size_t n, void *arg)
 {
 	struct http *h = arg;
 
+	http__heard(h, size * n);
 	return http_answer_body(&h->builder, p, size * n) ? size * n : CURL_WRITEFUNC_ERROR;
 }
 
@@ -162,6 +163,7 @@ static void begin(struct http *h, const struct http_place *place)
 	h->place = place;
 	h->detail[0] = '\0';
 	h->moved = 0;
+	h->heard = h->heard_ns = 0;
 	h->answer_s = 0;
 	h->stalled = h->stopped = h->unreadable = false;
 	http__moved(h);

@@ -13,7 +13,10 @@
 #include "agent/collect/wire/network.h"
 #include "agent/shared/program/clock.h"
 
-#define STALL_DEFAULT_S 30
+#define STALL_DEFAULT_S    30
+
+/* Bytes a second of an answer, on average, behind the time that it may take anyway. */
+#define ANSWER_LEAST_PER_S 1024
 
 static bool is_base64(char c)
 {
@@ -154,9 +157,35 @@ void http__moved(struct http *h)
 	h->moved_ns = clock__mono_ns();
 }
 
+static bool all_has_gone(const struct http *h)
+{
+	return h->body_at == h->body_len;
+}
+
+void http__heard(struct http *h, size_t len)
+{
+	if (!all_has_gone(h))
+		return;
+	http__moved(h);
+	if (!h->heard_ns)
+		h->heard_ns = h->moved_ns;
+	h->heard += len;
+}
+
 unsigned http__stall_s(const struct http *h)
 {
-	return h->answer_s && h->body_at == h->body_len ? h->answer_s : h->o.stall_s;
+	return h->answer_s && all_has_gone(h) ? h->answer_s : h->o.stall_s;
+}
+
+/*
+ * A server that lets a byte go now and then would keep us for ever. (S3 does that while it puts an
+ * object together, within what answer_s allows.)
+ */
+static bool trickles(const struct http *h, uint64_t now)
+{
+	const uint64_t most = http__stall_s(h) + h->heard / ANSWER_LEAST_PER_S;
+
+	return h->heard_ns && now - h->heard_ns > most * NS_PER_SECOND;
 }
 
 /* Called whenever something moves, and each second when nothing does. */
@@ -164,15 +193,17 @@ static int progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t 
 		    curl_off_t up)
 {
 	struct http *h = arg;
+	uint64_t now;
 
 	h->stopped = h->o.stop && h->o.stop(h->o.arg);
 	if (h->stopped)
 		return 1;
-	if (down + up != h->moved) {
-		h->moved = down + up;
+	if (up != h->moved) {
+		h->moved = up;
 		http__moved(h);
 	}
-	h->stalled = clock__mono_ns() - h->moved_ns > http__stall_s(h) * NS_PER_SECOND;
+	now = clock__mono_ns();
+	h->stalled = now - h->moved_ns > http__stall_s(h) * NS_PER_SECOND || trickles(h, now);
 	return h->stalled;
 }
 

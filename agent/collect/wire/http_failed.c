@@ -80,8 +80,8 @@ static enum status aborted(const struct http *h, bool *again, struct err *e)
 	if (h->unreadable)
 		return err_set(e, ST_INPUT, "%s: what is sent cannot be read", h->place->shown);
 	*again = true;
-	return err_set(e, ST_OUTPUT, "%s: nothing came or went for %u s", h->place->shown,
-		       http__stall_s(h));
+	return err_set(e, ST_OUTPUT, "%s: nothing came or went for %u s%s", h->place->shown,
+		       http__stall_s(h), h->heard ? ", or hardly anything" : "");
 }
 
 /* The proxy's status, where that is the reason. */

@@ -42,7 +42,9 @@ struct http {
 	struct http_answer_builder builder;
 	char detail[CURL_ERROR_SIZE];
 	uint64_t moved_ns; /* when a byte went or came last */
-	curl_off_t moved;  /* how many had by then */
+	curl_off_t moved;  /* how many had gone by then */
+	uint64_t heard_ns; /* when the answer began, to what has gone out whole; 0: not yet */
+	uint64_t heard;    /* bytes of it */
 	bool stalled, stopped, unreadable;
 
 	bool answered; /* it has had an answer that was HTTP */
@@ -64,6 +66,9 @@ enum status http__resolve(struct http *h, struct http_route *r, const struct htt
 
 /* A request begins or ends as far as stalls are concerned. */
 void http__moved(struct http *h);
+
+/* Some bytes came. They are a sign of life only where nothing has to go out any more. */
+void http__heard(struct http *h, size_t len);
 
 /* So long nothing may move now. */
 unsigned http__stall_s(const struct http *h);
