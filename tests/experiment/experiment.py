@@ -311,7 +311,7 @@ def arguments():
     a.add_argument('--plan', action='store_true', help='only say what would run, and how long')
     a.add_argument('--quick', action='store_true', help='a small machine, and checks: the test')
     a.add_argument('--write-results', action='store_true',
-                   help='also put tables and figures into agent/examine/smear/RESULTS.md')
+                   help='also put tables and figures into docs/RESULTS.md')
     a.add_argument('--no-run', action='store_true',
                    help='only make tables and figures of what runs.csv has, of whatever program')
     a.add_argument('--no-pages', action='store_true', help='make no compare*.html, which takes minutes')
@@ -347,7 +347,7 @@ def main():
 def finish(experiment, o):
     experiment.report(not o.no_pages)
     if o.write_results:
-        results.write(TOP / 'agent/examine/smear', experiment.runs.rows, experiment.out / 'figures')
+        results.write(TOP / 'docs', experiment.runs.rows, experiment.out / 'figures')
     failed = [r for r in experiment.runs.rows if r['outcome'] != 'ok']
     print(f'{len(experiment.runs.rows)} runs in {experiment.runs.path}, {len(failed)} of them failed')
     for row in experiment.runs.rows:

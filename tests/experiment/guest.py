@@ -88,7 +88,7 @@ class Guests:
     def acquire(self, options, container):
         # After a run the program has the memory back that ramseal took, and goes on.
         self.guest.check(f'kill -CONT {self.program.pid}; sleep 2')
-        # --fast: orders are compared as agent/examine/smear/RESULTS.md has them, and nothing pauses.
+        # --fast: orders are compared as docs/RESULTS.md has them, and nothing pauses.
         done = self.guest.run('ramseal acquire --quiet --log-json --fast --source kcore '
                               f'{" ".join(options)} -o - >/dev/container',
                               container=container, timeout=RUN_TIMEOUT)

@@ -6,7 +6,7 @@ allocating and freeing (heap_writes of the simulated machine, agent/simulator/li
 
     tests/experiment/heap_smear.py RAMSEAL [--seeds N] [--writes N,N...] [--builds N,N...]
 
-Prints the table of agent/examine/smear/RESULTS.md. A block is "there" if it was in use at that address, with that size
+Prints the table of docs/RESULTS.md. A block is "there" if it was in use at that address, with that size
 and from that part of the heap, at any time from the start of the acquisition on. Exit code 1: a block was listed
 that never was there, as certain.
 """

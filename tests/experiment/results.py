@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The tables of agent/examine/smear/RESULTS.md, out of runs.csv. They stand between `<!-- table NAME -->` and
+The tables of docs/RESULTS.md, out of runs.csv. They stand between `<!-- table NAME -->` and
 `<!-- end -->`, and are made anew each time; all other text is written by hand.
 """
 

@@ -60,7 +60,7 @@ Done = namedtuple('Done', 'code out err')
 # is set behind -drive for every disk (",throttling.bps-total=1000000"), and whether LEAN applies.
 Machine = namedtuple('Machine', 'cpu options slots words drive lean', defaults=(CPU, (), '', '', '', True))
 
-# What the published measurements were made on (agent/examine/smear/RESULTS.md, tests/bench).
+# What the published measurements were made on (docs/RESULTS.md, tests/bench).
 MEASURED = Machine(cpu='max', lean=False)
 
 

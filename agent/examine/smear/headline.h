@@ -31,11 +31,11 @@ json_t *smear_not_applicable_json(void);
 /*
  * A process can be used as it is if at most so many percent of its pages are at risk, or have
  * another capture in a flat image than `ramseal read` gives. Whatever a flat image has wrong is
- * among these (METHOD.md, section 8; RESULTS.md has the processes).
+ * among these (METHOD.md, section 8; docs/RESULTS.md has the processes).
  */
 #define SMEAR_USABLE 1
 
-/* If more of all pages are at risk, in percent, a second acquisition is worth it (RESULTS.md). */
+/* If more of all pages are at risk, in percent, a second acquisition is worth it (docs/RESULTS.md). */
 #define SMEAR_AGAIN  10
 
 struct smear_advice {
