@@ -414,7 +414,7 @@ static void init_entries(struct machine *m)
 	m->file_shift = early || seven ? 1 : 12;
 	m->proto_shift = early || seven ? 11 : 5;
 	m->allocated = seven ? 0 : early ? 0x2000 : 0x4;
-	/* "Most common on Intel": bit 45 (field study of MemProcFS, mm_win.c). */
+	/* Bit 45: "most common on Intel" (MemProcFS, vmm/mm/mm_win.c, c3aa810, lines 500-507). */
 	m->mask = early || seven ? 0 : UINT64_C(1) << 45;
 }
 

@@ -227,7 +227,10 @@ TEST(hole_of_the_direct_map_is_not_asked_of_who_reads_through_that)
 	drv_close(d);
 }
 
-/* Bug 12 of the field study: the next source goes on where the first failed, and nowhere else. */
+/*
+ * The next source continues where the first failed, and nowhere else. In AVML one bad page ends a
+ * source, and the next one starts over (snapshot.rs, 633424c, lines 276-307).
+ */
 TEST(next_source_is_asked_for_what_failed_and_nothing_else)
 {
 	struct err e = ERR_INIT;

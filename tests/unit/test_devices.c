@@ -73,7 +73,7 @@ TEST(device_that_ends_early_loses_the_pages_there)
 	}
 }
 
-/* Bug 20 of the field study. */
+/* rekall's pmem refuses the first page of every range (tools/linux/pmem.c, 55d1925f, line 71). */
 TEST(first_page_that_pmem_refuses_is_not_taken_for_zeros)
 {
 	struct page_status s[8];

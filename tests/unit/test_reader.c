@@ -63,7 +63,11 @@ TEST(healthy_source_is_read_in_its_largest_reads)
 	fake_deinit(&f);
 }
 
-/* Bug 1 and 6 of the field study: a bad page costs its neighbours nothing, wherever it is. */
+/*
+ * A bad page costs its neighbours nothing, wherever it is. WinPmem zeroes good pages before it
+ * (winpmem.cpp, 1385e10, lines 171-200), and go-winpmem reads the others into the first page of its
+ * buffer (imager.go, lines 86-137).
+ */
 static void every_k(const struct drv_ops *ops, bool exact)
 {
 	for (size_t k = 0; k < PAGES; k++) {

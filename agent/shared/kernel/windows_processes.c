@@ -12,7 +12,8 @@
 
 /*
  * UniqueProcessId was at 0x180 (7), 0x2e0 (8.1), 0x440 (20H1) and 0x1d0 (11 24H2), ImageFileName at
- * most at 0x5a8; KPROCESS.DirectoryTableBase always at 0x28 (field study, section 12).
+ * most at 0x5a8; KPROCESS.DirectoryTableBase always at 0x28 (MemProcFS, vmm/vmmwininit.c, c3aa810,
+ * lines 1102-1141).
  */
 #define DTB_OFFSET     0x28
 #define EPROCESS_MAX   0xc00

@@ -200,9 +200,9 @@ struct pte win_pte_decode(const struct win_pte_context *c, uint64_t raw)
 }
 
 /*
- * Since build 22621, as MemProcFS tells them (field study, section 11.1). Such an entry is a
- * pointer as a whole, whose bits 10 and 11 mean nothing; a subsection's address would have to begin
- * with 0xffffffff8 to look like it, where no pool is.
+ * Since build 22621, as MemProcFS recognises them (vmm/mm/mm_win.c, c3aa810, line 32). Such an entry
+ * is a pointer as a whole, so its bits 10 and 11 mean nothing. To look like one, a subsection's
+ * address would have to start with 0xffffffff8, where there is no pool.
  */
 static bool is_file_backed(const struct win_pte_context *c, uint64_t raw)
 {
@@ -246,7 +246,8 @@ static void tally_soft(struct win_pte_evidence *ev, size_t i, uint64_t raw)
 	struct pte_tally *t = &ev->tally[i];
 	const unsigned file = raw >> l->file_shift & 0xf;
 	/*
-	 * The mask is not known yet; bit 45 is the usual one on Intel (field study, section 11.1).
+	 * The mask is not known yet; bit 45 is the "most common on Intel" (MemProcFS,
+	 * vmm/mm/mm_win.c, c3aa810, lines 500-507).
 	 */
 	const bool swizzled = l->swizzle_bit && !(raw >> l->swizzle_bit & 1);
 	const uint64_t slot = HIGH(raw) & (swizzled ? ~UINT32_C(0x2000) : UINT32_MAX);
