@@ -31,19 +31,33 @@
 
 /* clang-format off */
 static const struct command *const commands[] = {
-	&command_acquire, &command_check, &command_status, &command_stop, &command_verify, &command_info,
+	&command_acquire, &command_check, &command_status, &command_stop,
+#ifdef _WIN32
+	&command_driver,
+#endif
+	&command_verify, &command_info, EXAMINE(&command_smear, &command_report, &command_read,)
 	EXAMINE(&command_export, &command_extract,)
-	&command_extract_file, &command_pagefiles, &command_context,
-	EXAMINE(&command_read, &command_vad, &command_process, &command_heap, &command_report,)
-	&command_seal, EXAMINE(&command_smear,) &command_upload, &command_help, &command_completion,
+#ifndef _WIN32
+	EXAMINE(&command_mount,)
+#endif
+	&command_seal, &command_upload,
 #ifdef RAMSEAL_NETWORK
 	EXAMINE(&command_receive,)
 #endif
-#ifdef _WIN32
-	&command_driver,
-#else
-	&command_manual, EXAMINE(&command_mount,)
+	EXAMINE(&command_process, &command_vad, &command_heap,)
+	&command_pagefiles, &command_extract_file, &command_context,
+	&command_help, &command_version, &command_completion,
+#ifndef _WIN32
+	&command_manual,
 #endif
+};
+
+static const char *const groups[] = {
+	[GROUP_MACHINE] = "On the machine",
+	[GROUP_EVIDENCE] = "Evidence",
+	[GROUP_PROCESS] = "A Windows process",
+	[GROUP_DISKS] = "Disks",
+	[GROUP_HELP] = "Help",
 };
 /* clang-format on */
 
@@ -64,6 +78,8 @@ static const struct program ramseal = {
 	.summary = "acquires the memory of a machine into one sealed container",
 	.commands = commands,
 	.n_commands = ARRAY_SIZE(commands),
+	.groups = groups,
+	.n_groups = ARRAY_SIZE(groups),
 };
 
 /* A full disk may show only when the last buffer is written. */

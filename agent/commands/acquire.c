@@ -40,119 +40,125 @@ static const char *suggest_format(size_t i);
 static const char *const level_choices[] = { "auto", "store", "-5", "1", "3", "9", "19", NULL };
 
 static const struct option_def options[] = {
+	CLI_HEADING("What to read"),
 	CLI_STRING(struct acquire_options, source, 's', "source", "NAME[:PATH]",
-		   "read memory from source NAME; PATH is its device or file",
+		   "read memory from this source; PATH is its device or file",
 		   .suggest = drv_source_name),
-	DRIVER_OPTIONS(struct acquire_options, driver) CLI_STRING(
-		struct acquire_options, output, 'o', "output", "FILE",
-		"write to FILE, to an address such as s3://BUCKET/KEY, or '-' for stdout; into a "
-		"directory, or below an address that ends in '/', as <host>-<UTC time>.rsz (an "
-		"image's name in place of the host's), which is the default here"),
-	CLI_STRING(
-		struct acquire_options, statement, 0, "statement", "FILE",
-		"write the statement (container, root hash, size, host, times) to FILE, or '-' for "
-		"stdout: for those who sign it, and for verify --statement"),
-	CLI_STRING(struct acquire_options, timestamp_url, 0, "timestamp-url", "URL",
-		   "at the end, get an RFC 3161 time stamp for the statement from this authority, "
-		   "and keep it in the statement's FILE.tsr"),
-	CLI_STRING(struct acquire_options, timestamp_ca, 0, "timestamp-ca", "FILE",
-		   "PEM certificates to trust for --timestamp-url https://..."),
-	CLI_STRING(struct acquire_options, summary, 0, "summary", "FILE",
-		   "when the acquisition ends, even in failure, write the summary as JSON to "
-		   "FILE, or "
-		   "'-' for stdout"),
-	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
-		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
-	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
-		   "compression: auto (-5..6, as fast as the disk or the link at each moment; "
-		   "not the same twice), store, or a zstd level, -50..-1 or 1..19 (e01 and "
-		   "kdump: store or 1..12); default: 1",
-		   .choices = level_choices),
-	CLI_GROUP(struct acquire_options, image, &image_option_group),
-	CLI_GROUP(struct acquire_options, image, &image_format_option_group),
-	CLI_CHOICE(struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
-		   "copy page files before, after or while memory is read; guided: each slot right "
-		   "after the page table that names it, the rest at the end"),
+	DRIVER_OPTIONS(struct acquire_options, driver) CLI_CHOICE(
+		struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
+		"copy page files before the memory, after it, concurrently, or guided: each slot "
+		"right after the page table that refers to it, and the rest at the end"),
+	CLI_FLAG(struct acquire_options, no_pagefile, 0, "no-pagefile", "do not copy page files"),
+	CLI_FLAG(struct acquire_options, hibernation, 0, "hibernation",
+		 "copy Windows' hiberfil.sys too"),
+	CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
+		    "also copy this file from the volume, through the MFT"),
+	DISK_OPTIONS(struct acquire_options),
 	CLI_CHOICE(struct acquire_options, pagetables, 0, "pagetables", NULL, pagetables_choices,
-		   "store all page tables as read before everything else, after it, or both; those "
-		   "of an image are stored only if this is given"),
+		   "store a copy of all page tables before everything else, after it, or both; for "
+		   "an image, only if this option is given"),
 	CLI_PARSED(struct acquire_options, order, 0, "order", "ORDER", parse_order,
 		   "order in which memory is read; default: guided, or linear if there are no page "
 		   "tables to follow",
 		   .suggest = suggest_order),
-	CLI_FLAG(struct acquire_options, no_pagefile, 0, "no-pagefile", "copy no page files"),
-	CLI_FLAG(struct acquire_options, hibernation, 0, "hibernation",
-		 "copy Windows' hiberfil.sys with the page files"),
-	CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
-		    "also copy this file of the volume, through the MFT"),
-	DISK_OPTIONS(struct acquire_options),
+	CLI_HEADING("Where to write"),
+	CLI_STRING(struct acquire_options, output, 'o', "output", "FILE",
+		   "write to a file, a directory, an address or stdout (see Targets below); "
+		   "default: <host>-<UTC time>.rsz in this directory"),
+	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
+		   "compression: auto, store, or a zstd level, -50..-1 or 1..19 (e01 and kdump: "
+		   "store or 1..12); auto follows the speed of the disk or the link between -5 and "
+		   "6, and never gives the same bytes twice; default: 1",
+		   .choices = level_choices),
+	CLI_GROUP(struct acquire_options, recipient, &recipient_option_group),
+	CLI_STRING(struct acquire_options, statement, 0, "statement", "FILE",
+		   "write the statement (container, root hash, size, host, times) to FILE, or '-' "
+		   "for stdout; it can be signed, and checked with verify --statement"),
+	CLI_STRING(struct acquire_options, summary, 0, "summary", "FILE",
+		   "when the acquisition ends, even in failure, write its summary as JSON to FILE, "
+		   "or '-' for stdout"),
+	CLI_FLAG(struct acquire_options, force, 'f', "force",
+		 "overwrite an existing file, and start even if space is short"),
+	CLI_FLAG(struct acquire_options, detach, 0, "detach",
+		 "once source and output are open, continue in the background, and print where the "
+		 "state file is, as JSON (see below)"),
+	CLI_HEADING("Over the network"),
 	CLI_GROUP(struct acquire_options, network, &network_option_group),
+	CLI_HEADING("An image instead of a container"),
+	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
+		   "what to write (see Formats below); default: rsz, the sealed container",
+		   .suggest = suggest_format),
+	CLI_GROUP(struct acquire_options, image, &image_option_group),
+	CLI_GROUP(struct acquire_options, image, &image_format_option_group),
+	CLI_HEADING("Rarely needed"),
 	CLI_UINT(struct acquire_options, nice, 0, "nice", "N", 1, SHARE_NICE_MAX,
-		 "give way to the machine's own work: where that wants a CPU, our threads get as "
-		 "much "
-		 "of it as nice(1) N gives, 10 a tenth (the one that reads pauses between two "
-		 "pieces), and output leaves no queue at the disk; on a busy machine it takes "
-		 "longer, but each thread loses at most twice the time that it works (Linux), so "
-		 "that the whole takes about three times as long as alone; default: 10 for this "
-		 "machine's memory"),
+		 "yield to the machine's own work: on a busy CPU our threads get the share that "
+		 "nice(1) gives at N (10: a tenth), the reader thread yields between chunks, and "
+		 "output never queues at the disk. A busy machine slows the acquisition down, on "
+		 "Linux to about three times its time alone: a thread waits at most twice as long "
+		 "as it works. Default: 10 for this machine's memory"),
 	CLI_FLAG(struct acquire_options, fast, 0, "fast",
-		 "give way to nobody: all CPUs, and the disk as fast as it is"),
+		 "do not yield: use all CPUs and the full speed of the disk"),
 	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
-		 "compress with N threads; default: one per CPU, with --nice one for every two; at "
+		 "compress with N threads; default: one per CPU, with --nice one per two CPUs; at "
 		 "most 8"),
 	CLI_UINT(struct acquire_options, read_timeout, 0, "read-timeout", "SECONDS", 0, 86400,
-		 "give up on a source that takes longer than this for one read, and seal what was "
-		 "read so far; 0: wait for ever"),
-	CLI_GROUP(struct acquire_options, recipient, &recipient_option_group),
-	CLI_FLAG(struct acquire_options, force, 'f', "force",
-		 "replace an existing file, and start even if space is short"),
-	CLI_FLAG(struct acquire_options, detach, 0, "detach",
-		 "once source and output are open, go on in the background, and print where its "
-		 "state is, as JSON; see below"),
-	CLI_STRING(struct acquire_options, state, 0, "state", "FILE",
-		   "keep there what status and stop need; default: acquire.json in "
-		   "/run/ramseal (Windows: %ProgramData%\\ramseal), or without root "
-		   "$XDG_RUNTIME_DIR/ramseal"),
+		 "if one read takes longer than this, give up on the source and seal what was "
+		 "read; 0: wait forever"),
+	CLI_STRING(struct acquire_options, timestamp_url, 0, "timestamp-url", "URL",
+		   "at the end, request an RFC 3161 time stamp for the statement from this "
+		   "authority, and keep it in the statement's FILE.tsr"),
+	CLI_STRING(struct acquire_options, timestamp_ca, 0, "timestamp-ca", "FILE",
+		   "PEM certificates to trust for --timestamp-url https://..."),
+	CLI_STRING(
+		struct acquire_options, state, 0, "state", "FILE",
+		"state file for status and stop; default: acquire.json in /run/ramseal "
+		"(Windows: %ProgramData%\\ramseal), or without root in $XDG_RUNTIME_DIR/ramseal"),
 	CLI_FLAG(struct acquire_options, allow_second, 0, "allow-second",
 		 "start even if another acquisition of this machine is running"),
 };
 
 static void put_acquire_notes(FILE *to)
 {
+	command_put_targets(to);
+	fputc('\n', to);
 	sources_put_notes(to);
-	cli_put_notes(to,
-		      "The source \"file\" refuses known formats that are not memory, such as "
-		      "archives, disks\n"
-		      "and minidumps. Page files come from --image or --volume, otherwise from "
-		      "this machine.\n"
-		      "\n"
-		      "On Linux, SIGUSR1 prints the progress.\n"
-		      "\n"
-		      "With two threads, level 1 needs about 12 MiB of memory and level 19 about "
-		      "45 MiB. The\n"
-		      "guided order needs 9 MiB more. On top of that come three bits for each page "
-		      "of RAM and\n"
-		      "one for each page of the page files; to an address, --spool-size comes on "
-		      "top, too.\n");
-	cli_put_notes(to,
-		      "\n"
-		      "With --detach the command returns when the acquisition has begun, or with "
-		      "the exit code of\n"
-		      "what kept it from beginning. It survives the end of the session and, on "
-		      "Windows, of a job\n"
-		      "that lets it go, but not of a cgroup: where a service manager kills by "
-		      "cgroup, start it with\n"
-		      "`systemd-run`. It has no streams; what it logs is in the container. "
-		      "`ramseal status` tells how\n"
-		      "far it is, and ends with its exit code; `ramseal stop` has it seal what it "
-		      "has.\n");
+	cli_put_notes(
+		to, "The source \"file\" rejects known formats that are not memory, such as\n"
+		    "archives, disks and minidumps. Page files come from --image or --volume if\n"
+		    "given, and otherwise from this machine.\n"
+		    "\n"
+		    "On Linux, SIGUSR1 prints the progress.\n"
+		    "\n"
+		    "With two threads, level 1 needs about 12 MiB of memory and level 19 about 45\n"
+		    "MiB. The guided order adds 9 MiB. Add three bits for each page of RAM, one\n"
+		    "for each page of the page files, and --spool-size if the container goes to\n"
+		    "an address.\n"
+		    "\n"
+		    "With --detach, the command returns once the acquisition has started, or with\n"
+		    "the exit code of what prevented it. The acquisition survives the end of the\n"
+		    "session and, on Windows, of a job that allows breakaway. It does not survive\n"
+		    "the end of its cgroup: where a service manager kills by cgroup, start it\n"
+		    "with `systemd-run`. It has no stdin, stdout or stderr; its log is in the\n"
+		    "container. `ramseal status` shows its progress, and later ends with its exit\n"
+		    "code. `ramseal stop` seals what it has so far.\n");
 	fputc('\n', to);
 	image_put_notes(to);
 }
 
 const struct command command_acquire = {
 	.name = "acquire",
-	.summary = "seal this machine's physical memory into a container",
+	.group = GROUP_MACHINE,
+	.summary = "acquire this machine's memory into one sealed container",
+	.examples = { { "Acquire this machine onto a USB disk",
+			"%s acquire -o " EXAMPLE_USB "host.rsz" },
+		      { "Encrypt for a recipient who is elsewhere",
+			"%s acquire --recipient age1... -o " EXAMPLE_USB "host.rsz.age" },
+		      { "Send it to an object store",
+			"%s acquire -o s3://evidence/case-7/ --ca roots.pem" },
+		      { "Send it to a machine that runs 'ramseal receive'",
+			"%s acquire -o tls://collector:7007 --pin sha256//... --client-key "
+			"@key.pem" } },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.put_notes = put_acquire_notes,

@@ -24,45 +24,63 @@
 static enum status check_run(struct cli *cli, struct err *e);
 
 static const struct option_def options[] = {
+	CLI_HEADING("What to read"),
 	CLI_STRING(struct check_options, acquire.source, 's', "source", "NAME[:PATH]",
 		   "the source that acquire would read", .suggest = drv_source_name),
-	CLI_STRING(struct check_options, acquire.output, 'o', "output", "FILE",
-		   "what acquire would write to; default: <host>-<UTC time>.rsz; an address and "
-		   "its keys are looked at, but nothing is sent without --probe-link"),
-	CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
-		 "leave page files out"),
+	DRIVER_LOOK_OPTION(struct check_options, acquire.driver)
+		CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
+			 "leave page files out"),
 	CLI_FLAG(struct check_options, acquire.hibernation, 0, "hibernation",
 		 "include Windows' hiberfil.sys"),
-	DRIVER_LOOK_OPTION(struct check_options, acquire.driver)
-		DISK_OPTIONS_AT(struct check_options, acquire.disk),
-	CLI_FLAG(struct check_options, probe_link, 0, "probe-link",
-		 "begin an upload to the address, send up to 64 MiB of random bytes to measure the "
-		 "link, and take back what can be (see below)"),
-	CLI_GROUP(struct check_options, acquire.network, &network_option_group),
+	DISK_OPTIONS_AT(struct check_options, acquire.disk),
+	CLI_HEADING("Where to write"),
+	CLI_STRING(struct check_options, acquire.output, 'o', "output", "FILE",
+		   "where acquire would write (see Targets below); default: <host>-<UTC time>.rsz. "
+		   "An address and its keys are checked, but nothing is sent without --probe-link"),
 	CLI_GROUP(struct check_options, acquire.recipient, &recipient_option_group),
 	CLI_FLAG(struct check_options, acquire.force, 'f', "force",
-		 "as for acquire: accept an existing file and too little space"),
+		 "as with acquire: accept an existing file and too little space"),
 	CLI_FLAG(struct check_options, json, 'j', "json", "print one JSON object"),
+	CLI_HEADING("Over the network"),
+	CLI_FLAG(struct check_options, probe_link, 0, "probe-link",
+		 "start an upload to the address, send up to 64 MiB of random bytes to measure the "
+		 "link, and undo what can be undone (see below)"),
+	CLI_GROUP(struct check_options, acquire.network, &network_option_group),
 };
+
+static void put_check_notes(FILE *to)
+{
+	command_put_targets(to);
+	fputc('\n', to);
+	sources_put_notes(to);
+}
 
 const struct command command_check = {
 	.name = "check",
+	.group = GROUP_MACHINE,
 	.summary = "preview an acquisition: source, size, time, obstacles",
+	.examples = { { "Preview an acquisition onto a USB disk",
+			"%s check -o " EXAMPLE_USB "host.rsz" },
+		      { "Measure the link to an object store as well",
+			"%s check -o s3://evidence/case-7/ --ca roots.pem --probe-link" },
+		      { "See which sources of memory this machine has, as JSON",
+			"%s check --json" } },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.put_notes = sources_put_notes,
-	.notes =
-		"Writes nothing here. A source that is a hazard is opened, but not read. The exit\n"
-		"code is 0 if acquire can start, otherwise the one that acquire would end with.\n"
-		"\n"
-		"The size of the container is estimated from a sample of the memory and of the\n"
-		"page files. If that does not fit, the exit code is 6, unless there is --force.\n"
-		"The estimate may be wrong: acquire starts all the same.\n"
-		"\n"
-		"--probe-link has to be asked for because it leaves traces at the other end. In\n"
-		"s3, an upload that is aborted, or stays without an object if the keys may not\n"
-		"abort; in azblob, a block of no blob, which Azure drops within a week; at a\n"
-		"receiver, a file that is no container, and lines in its log.\n",
+	.put_notes = put_check_notes,
+	.notes = "Nothing is written here. A source that is a hazard is opened, but not read.\n"
+		 "The exit code is 0 if acquire can start; otherwise it is the one that\n"
+		 "acquire would end with.\n"
+		 "\n"
+		 "The size of the container is estimated from a sample of the memory and of\n"
+		 "the page files. If the target has too little space for that, the exit code\n"
+		 "is 6, unless --force is given. The estimate may be wrong, so acquire starts\n"
+		 "anyway.\n"
+		 "\n"
+		 "--probe-link is a separate option because it leaves traces at the other end.\n"
+		 "In s3, an aborted upload, or an incomplete one if the keys may not abort; in\n"
+		 "azblob, a block that belongs to no blob, which Azure drops within a week; at\n"
+		 "a receiver, a file that is no container, and lines in its log.\n",
 	.values_size = sizeof(struct check_options),
 	.defaults = &(const struct check_options){ .acquire.source = "auto",
 						   .acquire.network = NETWORK_DEFAULTS },

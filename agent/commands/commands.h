@@ -12,7 +12,8 @@
 extern const struct command command_acquire, command_check, command_verify, command_info,
 	command_export, command_extract, command_extract_file, command_heap, command_pagefiles,
 	command_context, command_process, command_read, command_report, command_seal, command_smear,
-	command_status, command_stop, command_upload, command_vad, command_help, command_completion;
+	command_status, command_stop, command_upload, command_vad, command_help, command_completion,
+	command_version;
 #ifdef RAMSEAL_NETWORK
 extern const struct command command_receive;
 #endif
@@ -22,13 +23,28 @@ extern const struct command command_driver;
 extern const struct command command_manual, command_mount;
 #endif
 
+/* As `ramseal --help` groups them; main.c has the headings. */
+enum command_group { GROUP_MACHINE, GROUP_EVIDENCE, GROUP_PROCESS, GROUP_DISKS, GROUP_HELP };
+
 #define COMMAND_OUTPUT_HELP                                                                        \
-	"write to FILE, or '-' for stdout; in a directory, to a file named after the input"
+	"write to FILE, or '-' for stdout; in a directory, the file is named after the input"
 
-#define COMMAND_FORCE_HELP "replace an existing file, and write even if space is short"
+#define COMMAND_FORCE_HELP   "overwrite an existing file, and write even if space is short"
 
-#define COMMAND_THREADS_HELP                                                                       \
-	"compress, hash and check with N threads, at most 64; default: one per CPU"
+#define COMMAND_THREADS_HELP "use N threads, at most 64; default: one per CPU"
+
+/* For examples: a disk to write to, and a disk to read from. */
+#ifdef _WIN32
+#define EXAMPLE_USB    "E:\\"
+#define EXAMPLE_VOLUME "\\\\.\\C:"
+#else
+#define EXAMPLE_USB    "/mnt/usb/"
+#define EXAMPLE_VOLUME "/dev/sda3"
+#endif
+
+/* For --help: all that -o can name, and the addresses alone. */
+void command_put_targets(FILE *to);
+void command_put_addresses(FILE *to);
 
 /* What is known of a page file, for `pagefiles` and `check`; NULL if out of memory. */
 struct pagefile;

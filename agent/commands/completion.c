@@ -20,9 +20,13 @@ static const char *const shells[] = {
 
 const struct command command_completion = {
 	.name = "completion",
-	.summary = "print a script that makes a shell complete ramseal's command lines",
+	.group = GROUP_HELP,
+	.summary = "print a script for completion in a shell",
+	.examples = { { "Complete command lines in this bash", "source <(%s completion bash)" },
+		      { "Write the script for fish to a file",
+			"%s completion fish > ramseal.fish" } },
 	.operands = { .text = "bash|zsh|fish|powershell", .min = 1, .max = 1, .choices = shells },
-	.notes = "How to use it:\n"
+	.notes = "How to use it in each shell:\n"
 		 "  bash        source <(ramseal completion bash)\n"
 		 "  zsh         source <(ramseal completion zsh)\n"
 		 "  fish        ramseal completion fish | source\n"

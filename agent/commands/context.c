@@ -29,20 +29,24 @@ struct context_options {
 
 static const struct option_def options[] = {
 	CLI_STRINGS(struct context_options, hives, 'H', "hive", "FILE",
-		    "a SOFTWARE or SYSTEM hive; give it once for each"),
+		    "a SOFTWARE or SYSTEM hive; give the option once for each"),
 	DISK_OPTIONS(struct context_options),
 	CLI_FLAG(struct context_options, json, 'j', "json", "print one JSON object"),
 };
 
 const struct command command_context = {
 	.name = "context",
-	.summary = "show the settings in a Windows registry that affect memory",
+	.group = GROUP_DISKS,
+	.summary = "show settings in a Windows registry that affect memory",
+	.examples = { { "Show the settings of this machine", "%s context" },
+		      { "Show those of a disk image", "%s context -i disk.E01" },
+		      { "Show those in hives that were copied",
+			"%s context -H SYSTEM -H SOFTWARE" } },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Shows page files, memory protections, heap debugging, and the programs that "
-		 "RADAR found to\n"
-		 "use much memory. Reads hives, the first Windows on a disk, or the registry of "
-		 "this machine.\n",
+	.notes = "Shows page files, memory protections, heap debugging, and the programs that\n"
+		 "RADAR found to use much memory. Reads hives, the first Windows on a disk, or\n"
+		 "the registry of this machine.\n",
 	.values_size = sizeof(struct context_options),
 	.run = context_run,
 };

@@ -27,17 +27,22 @@ static const char *const actions[] = { "status", "load", "unload", "cleanup", NU
 
 const struct command command_driver = {
 	.name = "driver",
+	.group = GROUP_MACHINE,
 	.summary = "show, load or remove memory drivers",
+	.examples = { { "Show which drivers are loaded", "%s driver status" },
+		      { "Load a driver, and leave it loaded", "%s driver load winpmem_x64.sys" },
+		      { "Remove what a killed acquisition left behind", "%s driver cleanup" } },
 	.operands = { .text = "status|load|unload|cleanup [FILE.sys]",
 		      .min = 1,
 		      .max = 2,
 		      .choices = actions },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "  status   show what is loaded and what earlier runs left; changes nothing\n"
-		 "  load     load FILE.sys, or the built-in driver, and leave it loaded\n"
+	.notes = "  status   show which drivers are loaded and what earlier runs left; changes\n"
+		 "           nothing\n"
+		 "  load     load FILE.sys or the built-in driver, and leave it loaded\n"
 		 "  unload   remove what load left\n"
-		 "  cleanup  remove what a killed run left; not what is in use\n"
+		 "  cleanup  remove what a killed run left, unless it is in use\n"
 		 "Drivers that ramseal did not load are never touched.\n",
 	.values_size = sizeof(struct driver_command),
 	.run = driver_run,

@@ -26,19 +26,25 @@ static const struct option_def options[] = {
 	DISK_OPTIONS(struct extract_file_options),
 	CLI_STRING(struct extract_file_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
 	CLI_FLAG(struct extract_file_options, raw_tail, 0, "raw-tail",
-		 "beyond the initialised size, read what the clusters hold; default: zeros"),
+		 "beyond the initialised size, read the contents of the clusters; default: zeros"),
 	CLI_FLAG(struct extract_file_options, force, 'f', "force",
-		 "replace an existing file, and allow writing to the volume that is read"),
+		 "overwrite an existing file, and allow writing to the volume that is read"),
 };
 
 const struct command command_extract_file = {
 	.name = "extract-file",
+	.group = GROUP_DISKS,
 	.summary = "copy one file from an NTFS volume, even a locked one",
+	.examples = { { "Copy a page file that Windows has locked",
+			"%s extract-file -V " EXAMPLE_VOLUME " -o copy.sys pagefile.sys" },
+		      { "Copy a registry hive from a disk image",
+			"%s extract-file -i disk.E01 -o SYSTEM Windows/System32/config/SYSTEM" } },
 	.operands = { .text = "PATH", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "PATH is within the volume: pagefile.sys, Windows/System32/config/SYSTEM, $MFT,\n"
-		 "notes.txt:stream. Sectors that cannot be read become zeros and are listed.\n",
+	.notes = "PATH is within the volume, for example pagefile.sys,\n"
+		 "Windows/System32/config/SYSTEM, $MFT or notes.txt:stream. Sectors that\n"
+		 "cannot be read are replaced by zeros and listed.\n",
 	.values_size = sizeof(struct extract_file_options),
 	.run = extract_file_run,
 };

@@ -26,7 +26,7 @@ struct extract_options {
 
 static const struct option_def options[] = {
 	CLI_STRING(struct extract_options, stream, 'S', "stream", "NAME",
-		   "extract stream NAME; without this and --output, list the streams"),
+		   "extract this stream; without this option and --output, list the streams"),
 	CLI_STRING(struct extract_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
 	CLI_GROUP(struct extract_options, image, &image_option_group),
 	CLI_UINT(struct extract_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
@@ -37,17 +37,20 @@ static const struct option_def options[] = {
 
 const struct command command_extract = {
 	.name = "extract",
-	.summary = "write out a page file, another file, the log or the manifest of a container",
+	.group = GROUP_EVIDENCE,
+	.summary = "write out a page file, another file, the log or the manifest",
+	.examples = { { "List the streams of a container", "%s extract host.rsz" },
+		      { "Write out a page file",
+			"%s extract -S pagefile.sys -o pagefile.sys host.rsz" },
+		      { "Print the log of the acquisition", "%s extract -S log -o - host.rsz" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "The file gets its original length. Holes stay holes, and everything beyond the "
-		 "initialised\n"
-		 "size is zeros, as in the file system. Pages that could not be read are filled "
-		 "and listed in\n"
-		 "OUTPUT.gaps.json. The summary gives the file's name and metadata, when it was "
-		 "read, and the\n"
-		 "SHA-256 of what was written.\n",
+	.notes = "The file gets its original length. Holes stay holes, and everything beyond\n"
+		 "the initialised size is zeros, as in the file system. Pages that could not\n"
+		 "be read are filled, and listed in OUTPUT.gaps.json. The summary gives the\n"
+		 "file's name and metadata, when it was read, and the SHA-256 of what was\n"
+		 "written.\n",
 	.values_size = sizeof(struct extract_options),
 	.defaults = &(const struct extract_options){ .image.format = &raw_format },
 	.run = extract_run,

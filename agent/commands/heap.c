@@ -31,135 +31,113 @@ struct heap_options {
 };
 
 static const struct option_def options[] = {
+	CLI_HEADING("Which process"),
 	CLI_GROUP(struct heap_options, process, &process_option_group),
-	CLI_FLAG(struct heap_options, allocations, 'A', "allocations",
-		 "list every block instead, with its size and what its content is worth"),
-	CLI_FLAG(struct heap_options, pages, 0, "pages",
-		 "count the pages of each heap by where they are, and how far they can be trusted"),
-	CLI_UINT(struct heap_options, show, 0, "show", "ADDRESS", 0, UINT64_MAX,
-		 "show the block around this address, and what its words point to"),
-	CLI_UINT(struct heap_options, referrers, 0, "referrers", "ADDRESS", 0, UINT64_MAX,
-		 "find every word that points to this address, and the block that it is in"),
-	CLI_STRING(struct heap_options, find, 0, "find", "TEXT",
-		   "find a text, or bytes given as hex:4d5a, and the block that each is in"),
-	CLI_FLAG(struct heap_options, leaks, 0, "leaks",
-		 "list busy blocks that nothing refers to, by heap, size and who made them"),
-	CLI_FLAG(struct heap_options, umdh, 0, "umdh",
-		 "write all busy blocks as a log of Microsoft's UMDH, by who asked for them"),
-	CLI_FLAG(struct heap_options, diff, 0, "diff",
-		 "compare with the same process in the later container NEW: what grew, by who "
-		 "asked"),
-	CLI_FLAG(struct heap_options, dns, 0, "dns",
-		 "list records of the DNS resolver's cache, by their shape"),
-	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
 	CLI_GROUP(struct heap_options, identity, &identity_option_group),
+	CLI_HEADING("Instead of the list of heaps"),
+	CLI_FLAG(struct heap_options, allocations, 'A', "allocations",
+		 "every block, with its size and how far its content can be trusted"),
+	CLI_FLAG(struct heap_options, pages, 0, "pages",
+		 "the pages of each heap by state, and how many of them are safe"),
+	CLI_UINT(struct heap_options, show, 0, "show", "ADDRESS", 0, UINT64_MAX,
+		 "the block around this address, and what its words point to"),
+	CLI_UINT(struct heap_options, referrers, 0, "referrers", "ADDRESS", 0, UINT64_MAX,
+		 "every word that points to this address, and its block"),
+	CLI_STRING(struct heap_options, find, 0, "find", "TEXT",
+		   "every place of a text, or of bytes given as hex:4d5a, and its block"),
+	CLI_FLAG(struct heap_options, leaks, 0, "leaks",
+		 "busy blocks that nothing refers to, by heap, size and allocating call"),
+	CLI_FLAG(struct heap_options, umdh, 0, "umdh",
+		 "all busy blocks as a log of Microsoft's UMDH, by allocating call"),
+	CLI_FLAG(struct heap_options, diff, 0, "diff",
+		 "what grew until the later container NEW, by allocating call"),
+	CLI_FLAG(struct heap_options, dns, 0, "dns",
+		 "records of the DNS resolver's cache, found by their structure"),
+	CLI_HEADING("How"),
+	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
 	CLI_FLAG(struct heap_options, json, 'j', "json",
 		 "print one JSON document; with --allocations, --referrers and --find one object "
-		 "per "
-		 "line"),
+		 "per line"),
 };
 
 const struct command command_heap = {
 	.name = "heap",
-	.summary = "list the heaps of a Windows process, and what is allocated in them",
+	.group = GROUP_PROCESS,
+	.summary = "list a process's heaps and what is allocated in them",
+	.examples = { { "List the heaps of process 1234", "%s heap -p 1234 host.rsz" },
+		      { "Find a text, and the blocks that contain it",
+			"%s heap -p 1234 --find password host.rsz" },
+		      { "List blocks that nothing refers to", "%s heap -p 1234 --leaks host.rsz" },
+		      { "See what grew between two containers",
+			"%s heap -p 1234 --diff monday.rsz friday.rsz" } },
 	.operands = { .text = "FILE [NEW]", .min = 1, .max = 2 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes =
-		"Heaps are found by the process's list, by the chain that Windows 11 24H2 has "
-		"instead, and by\n"
-		"looking at the start of every private range; one that only the latter finds is a "
-		"finding. NT\n"
-		"heaps of Vista to 11, 64-bit and 32-bit, are walked without symbols. Where a "
-		"heap's "
-		"first page is\n"
-		"missing, its key is recovered from the headers of its blocks.\n"
-		"\n"
-		"Segment heaps of 64-bit processes (Windows 10 1809 to 11) are walked as well. "
-		"EXPERIMENTAL: the\n"
-		"reader has seen simulated ones alone, and no real one. Those of 32-bit processes "
-		"are only named.\n"
-		"\n"
-		"A block of an NT heap is listed if what lies around its header or its bitmap "
-		"confirms it. What\n"
-		"could not be read is counted: `lost` are bytes in missing pages where blocks "
-		"began, `unlinked`\n"
-		"those that could be read but belong to no chain of blocks. The exit code is then "
-		"3.\n"
-		"\n"
-		"Page heap's blocks (GFlags, Application Verifier) are found by the stamps around "
-		"their headers,\n"
-		"where PEB.NtGlobalFlag says that it is on, or cannot be read. How many blocks of "
-		"full page heap\n"
-		"lie in missing pages is not known: they are not counted, and do not change the "
-		"exit code.\n"
-		"\n"
-		"--pages counts the pages of all address ranges that a heap has, what is reserved "
-		"in them included;\n"
-		"`ramseal help vad` explains the columns.\n"
-		"\n"
-		"--find and --referrers search all memory that the process can write to: private "
-		"and "
-		"mapped memory, and\n"
-		"the writable sections of its modules. Pages of it that could not be read are "
-		"counted on stderr;\n"
-		"then the exit code is 3. What they find, and what --show shows, may be a free "
-		"block: what was in it\n"
-		"stays until it is used again.\n"
-		"\n"
-		"--leaks follows every word that leads into a block, from stacks, writable "
-		"sections of modules\n"
-		"and other memory, and from the blocks that it reaches. What it lists may still be "
-		"in use by an\n"
-		"encoded pointer; a leak may be missing because a number looks like a pointer to "
-		"it. Blocks are\n"
-		"told apart by the calls that asked for them, where gflags' +ust has kept those, "
-		"and by their\n"
-		"first pointer where it leads into a module: a C++ object's class. Where something "
-		"could not be\n"
-		"read that may refer to a block, no leak is certain: what is listed are "
-		"candidates. "
-		"The summary says\n"
-		"over what time the searched pages were captured, and how many of them are safe.\n"
-		"\n"
-		"--dns: `linked` says what leads to the record: the cache's `table`; an `entry` of "
-		"the cache, which\n"
-		"may be in the table all the same; another `record`; or another busy `block`. "
-		"`no`: "
-		"nothing does\n"
-		"that could be read. Then it was freed, or taken out of the cache, or what refers "
-		"to it is not in\n"
-		"these heaps. Table and entries are found only if three entries with a record look "
-		"alike. Names in\n"
-		"the table without a record are listed, too: there is none, or there was no answer "
-		"yet.\n"
-		"\n"
-		"--umdh writes what tools read that compare UMDH's logs. Where +ust has kept no "
-		"stack trace of a\n"
-		"block, its BackTrace ID is made of its heap, its size and that pointer; the log's "
-		"head says so.\n"
-		"UMDH itself has not been tried with it.\n"
-		"\n"
-		"--diff FILE NEW compares two containers of one host. The process must have the "
-		"same "
-		"PID and time of\n"
-		"creation in both; else the exit code is 9. Busy blocks are counted by their stack "
-		"trace, or without\n"
-		"one by heap (its place in the process's list, or its address), size and first "
-		"pointer, as --leaks "
-		"does. Where the\n"
-		"blocks are is not compared. As in UMDH's comparison, numbers of the text are "
-		"hexadecimal.\n"
-		"\n"
-		"Time and memory are bounded, whatever damaged or hostile memory says. Of one "
-		"process "
-		"4,096 heaps are\n"
-		"taken at most, and 2^26 pages are read to find and walk them (256 GiB, "
-		"repetitions included); --leaks\n"
-		"searches 2^28 pages at most. The list of heaps and --allocations keep no block in "
-		"memory; everything\n"
-		"else keeps 72 bytes of each, and --leaks 14 more, and 4 of each pointer from "
-		"block to block.\n",
+	.notes = "Heaps are found in the process's list, in the chain that Windows 11 24H2 has\n"
+		 "instead, and by examining the start of every private range; a heap that only\n"
+		 "the last method finds is a finding. NT heaps of Vista to 11, 64-bit and\n"
+		 "32-bit, are walked without symbols. If a heap's first page is missing, its\n"
+		 "key is recovered from the headers of its blocks.\n"
+		 "\n"
+		 "Segment heaps of 64-bit processes (Windows 10 1809 to 11) are walked as\n"
+		 "well. EXPERIMENTAL: this was tested with simulated heaps only. Those of\n"
+		 "32-bit processes are named but not walked.\n"
+		 "\n"
+		 "A block of an NT heap is listed if the data around its header, or its\n"
+		 "bitmap, confirms it. What could not be read is counted: `lost` are bytes in\n"
+		 "missing pages in which blocks start, `unlinked` are bytes that could be read\n"
+		 "but belong to no chain of blocks. The exit code is then 3.\n"
+		 "\n"
+		 "Blocks of page heap (GFlags, Application Verifier) are found by the stamps\n"
+		 "around their headers, if PEB.NtGlobalFlag says that it is on, or cannot be\n"
+		 "read. The number of full page heap blocks in missing pages is not known:\n"
+		 "they are not counted, and do not change the exit code.\n"
+		 "\n"
+		 "--pages counts the pages of all address ranges of a heap, including reserved\n"
+		 "ones; `ramseal help vad` explains the columns.\n"
+		 "\n"
+		 "--find and --referrers search all memory that the process can write to:\n"
+		 "private and mapped memory, and the writable sections of its modules. Pages\n"
+		 "that could not be read are counted on stderr, and the exit code is then 3.\n"
+		 "The blocks that they find, and that --show shows, may be free: contents stay\n"
+		 "until a block is reused.\n"
+		 "\n"
+		 "--leaks follows every word that points into a block, from stacks, writable\n"
+		 "sections of modules and other memory, and from the blocks that it reaches. A\n"
+		 "listed block may still be in use through an encoded pointer; a leak may be\n"
+		 "missed because a number looks like a pointer to it. Blocks are grouped by\n"
+		 "the calls that allocated them, where gflags' +ust has kept those, and by\n"
+		 "their first pointer if it points into a module: the class of a C++ object.\n"
+		 "If something could not be read that may refer to a block, no leak is\n"
+		 "certain, and the list shows candidates. The summary says over what time the\n"
+		 "searched pages were captured, and how many of them are safe.\n"
+		 "\n"
+		 "--dns: `linked` says what points to the record: the cache's `table`; an\n"
+		 "`entry` of the cache, which may be in the table nevertheless; another\n"
+		 "`record`; or another busy `block`. `no` means that nothing readable does: it\n"
+		 "was freed or removed from the cache, or whatever refers to it is not in\n"
+		 "these heaps. Table and entries are found only if three entries with a record\n"
+		 "look alike. Names in the table without a record are listed too: there is\n"
+		 "none, or there was no answer yet.\n"
+		 "\n"
+		 "--umdh writes what tools read that compare UMDH logs. If +ust has kept no\n"
+		 "stack trace of a block, its BackTrace ID is made of its heap, its size and\n"
+		 "its first pointer; the head of the log says so. UMDH itself has not been\n"
+		 "tried with it.\n"
+		 "\n"
+		 "--diff FILE NEW compares two containers of one host. The process must have\n"
+		 "the same PID and creation time in both; otherwise the exit code is 9. Busy\n"
+		 "blocks are counted by stack trace, or without one by heap (its place in the\n"
+		 "process's list, or its address), size and first pointer, as with --leaks.\n"
+		 "The addresses of blocks are not compared. As in UMDH's own comparison,\n"
+		 "numbers are hexadecimal.\n"
+		 "\n"
+		 "Time and memory are bounded, even for damaged or hostile memory. At most\n"
+		 "4,096 heaps of a process are walked, and at most 2^26 pages are read to find\n"
+		 "and walk them (256 GiB, repetitions included); --leaks searches at most 2^28\n"
+		 "pages. The list of heaps and --allocations keep no blocks in memory;\n"
+		 "everything else keeps 72 bytes per block, and --leaks 14 more, plus 4 for\n"
+		 "each pointer from block to block.\n",
 	.values_size = sizeof(struct heap_options),
 	.run = heap_run,
 };

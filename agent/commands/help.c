@@ -6,7 +6,10 @@ static enum status help_run(struct cli *cli, struct err *e);
 
 const struct command command_help = {
 	.name = "help",
-	.summary = "show the commands, or the options of one",
+	.group = GROUP_HELP,
+	.summary = "show the commands, or how to use one",
+	.examples = { { "Show all commands", "%s help" },
+		      { "Show how to use one", "%s help acquire" } },
 	.operands = { .text = "COMMAND", .min = 0, .max = 1, .command = true },
 	.run = help_run,
 };

@@ -31,17 +31,22 @@ static const struct option_def options[] = {
 
 const struct command command_info = {
 	.name = "info",
-	.summary = "show what a container holds",
+	.group = GROUP_EVIDENCE,
+	.summary = "show what is in a container",
+	.examples = { { "Show machine, streams, pages and processes", "%s info host.rsz" },
+		      { "Print the same as JSON", "%s info --json host.rsz" },
+		      { "Look into a container on another machine",
+			"ssh collector cat host.rsz | %s info -" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes =
-		"Trusts headers and manifest; `ramseal verify` checks them and every hash.\n"
-		"\n"
-		"FILE can be '-': from stdin a container is read to its end, and what is shown of "
-		"it\n"
-		"is kept in memory (headers, manifest, page tables; 512 MiB at most). Without the\n"
-		"pages, numbers of page files cannot be compared with content.\n",
+	.notes = "Headers and manifest are taken as they are; `ramseal verify` checks them and\n"
+		 "every hash.\n"
+		 "\n"
+		 "FILE can be '-': a container on stdin is read to its end, and what info\n"
+		 "shows (headers, manifest, page tables) is kept in memory, at most 512 MiB.\n"
+		 "Page contents are not kept, so the numbering of page files cannot be\n"
+		 "compared with them.\n",
 	.values_size = sizeof(struct info_options),
 	.run = info_run,
 };

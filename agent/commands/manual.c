@@ -15,8 +15,10 @@ static enum status manual_run(struct cli *cli, struct err *e);
 
 const struct command command_manual = {
 	.name = "manual",
-	.summary = "print the manual page, for man -l",
-	.notes = "Read it with: ramseal manual | man -l -\n",
+	.group = GROUP_HELP,
+	.summary = "print the manual page",
+	.examples = { { "Read it", "%s manual | man -l -" },
+		      { "Write it to a file", "%s manual > ramseal.1" } },
 	.run = manual_run,
 };
 
@@ -157,11 +159,10 @@ static void put_option(FILE *to, const struct command *c, size_t i)
 	fputc('\n', to);
 }
 
-/* The i-th option and those behind it, up to `end`. */
-static void put_options(FILE *to, const struct command *c, size_t i, size_t end)
+static void put_general_options(FILE *to)
 {
-	for (; i < end && cli_option(c, i); i++)
-		put_option(to, c, i);
+	for (size_t i = 0; cli_option(NULL, i); i++)
+		put_option(to, NULL, i);
 }
 
 /*
@@ -220,6 +221,37 @@ static enum status put_table_notes(FILE *to, const struct command *c, struct err
 
 /* --- the page ------------------------------------------------------------------------------ */
 
+static void put_command_examples(FILE *to, const struct program *p, const struct command *c)
+{
+	if (c->examples[0].text)
+		fputs(".PP\nExamples:\n", to);
+	for (size_t i = 0; i < CLI_EXAMPLES_MAX && c->examples[i].text; i++) {
+		const struct cli_example *x = &c->examples[i];
+		_cleanup_free_ char *line = cli_example_line(p, x);
+		const char *shown = line ? line : x->line;
+
+		fputs(".PP\n.RS 2\n", to);
+		put_roff(to, x->text, strlen(x->text));
+		fputs(":\n.PP\n.RS 4\n.nf\n", to);
+		put_roff(to, shown, strlen(shown));
+		fputs("\n.fi\n.RE\n.RE\n", to);
+	}
+}
+
+static void put_own_options(FILE *to, const struct command *c)
+{
+	const char *last = NULL;
+
+	for (size_t i = 0; i < cli_own_options(c); i++) {
+		const char *heading = cli_heading(c, i);
+
+		if (heading && heading != last)
+			fprintf(to, ".PP\n%s:\n", heading);
+		last = heading;
+		put_option(to, c, i);
+	}
+}
+
 static enum status put_command(FILE *to, const struct program *p, const struct command *c,
 			       struct err *e)
 {
@@ -233,7 +265,8 @@ static enum status put_command(FILE *to, const struct program *p, const struct c
 	}
 	fputs("\n.PP\n", to);
 	put_sentence(to, c->summary);
-	put_options(to, c, 0, cli_own_options(c));
+	put_command_examples(to, p, c);
+	put_own_options(to, c);
 	if (c->put_notes)
 		st = put_table_notes(to, c, e);
 	if (c->notes)
@@ -308,7 +341,7 @@ static enum status manual_run(struct cli *cli, struct err *e)
 	fputs(description, to);
 	st = put_commands(to, p, e);
 	fputs(".SH GENERAL OPTIONS\n", to);
-	put_options(to, NULL, 0, SIZE_MAX);
+	put_general_options(to);
 	put_exit_codes(to);
 	fprintf(to, ".SH ENVIRONMENT\n%s.SH FILES\n%s", environment, files);
 	put_examples(to, p);

@@ -29,57 +29,54 @@ static const char *const gap_choices[] = { [GAPS_FILL] = "fill", [GAPS_EIO] = "e
 #define CACHE_MOST    (UINT64_C(1) << 40)
 
 static const struct option_def options[] = {
-	CLI_FLAG(struct mount_options, foreground, 'f', "foreground",
-		 "do not go to the background once it is mounted"),
 	CLI_CHOICE(struct mount_options, gaps, 'g', "gaps", NULL, gap_choices,
-		   "pages without content: fill them with a text, or let reading them fail"),
-	CLI_PARSED(struct mount_options, fill, 0, "fill", "HEX", image_parse_fill,
-		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
+		   "fill missing pages with a text, or let reads of them fail"),
+	CLI_PARSED(struct mount_options, fill, 0, "fill", "HEX", image_parse_fill, IMAGE_FILL_HELP),
 	CLI_SIZE(struct mount_options, cache, 'c', "cache", "SIZE", CACHE_LEAST, CACHE_MOST,
-		 "keep so much of what was decompressed"),
+		 "keep up to SIZE of decompressed data"),
 	CLI_FLAG(struct mount_options, check_all, 0, "check-all",
 		 "check the SHA-256 of a chunk before any of its bytes; single reads are slower"),
 	CLI_GROUP(struct mount_options, identity, &identity_option_group),
+	CLI_FLAG(struct mount_options, foreground, 'f', "foreground", "stay in the foreground"),
 };
 
 const struct command command_mount = {
 	.name = "mount",
-	.summary = "show a container as a folder: memory, files, processes",
+	.group = GROUP_EVIDENCE,
+	.summary = "show a container as a directory: memory, files, processes",
+	.examples = { { "Mount a container", "%s mount host.rsz /mnt/host" },
+		      { "Let reads of missing pages fail",
+			"%s mount --gaps eio host.rsz /mnt/host" },
+		      { "Unmount it", "fusermount3 -u /mnt/host" } },
 	.operands = { .text = "FILE DIR", .min = 2, .max = 2 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes =
-		"In DIR, read-only and for you alone:\n"
-		"\n"
-		"  memory.raw               physical memory, as export --format raw writes it\n"
-		"  memory.gaps.json         its pages without content\n"
-		"  memory.core              the same as an ELF core, for gdb, drgn and crash (not "
-		"of\n"
-		"                           Windows)\n"
-		"  files/                   page files, other files, the log and the manifest\n"
-		"  pid/PID-NAME/memory      the user half of a process's virtual memory, sparse\n"
-		"  pid/PID-NAME/pages.csv   its mappings, as smear --mappings has them\n"
-		"  mount.log                what was said since it was mounted\n"
-		"\n"
-		"Nothing is written anywhere. A page without content shows a text, as in an "
-		"export, "
-		"so that\n"
-		"cp works; with --gaps eio reading it fails, and so does what a process has not "
-		"mapped.\n"
-		"Where the container is damaged reading always fails (EIO), and mount.log says "
-		"why. "
-		"The first\n"
-		"look into pid/ takes as long as to walk all page tables.\n"
-		"\n"
-		"A single read of memory decodes no more of a chunk of 1 MiB than it needs, and "
-		"checks that by\n"
-		"the chunk's CRC-32; whoever reads on there gets it checked by SHA-256. "
-		"With\n"
-		"--check-all the SHA-256 is checked always. verify checks everything at once.\n"
-		"\n"
-		"Unmount with fusermount3 -u DIR or umount DIR; SIGTERM and Ctrl-C do it too, even "
-		"while files\n"
-		"are open. Whoever is not root needs the program fusermount3.\n",
+	.notes = "In DIR, read-only and visible to you alone:\n"
+		 "\n"
+		 "  memory.raw               physical memory, as export --format raw writes it\n"
+		 "  memory.gaps.json         its missing pages\n"
+		 "  memory.core              the same as an ELF core, for gdb, drgn and crash\n"
+		 "                           (not for Windows)\n"
+		 "  files/                   page files, other files, the log and the manifest\n"
+		 "  pid/PID-NAME/memory      the user half of a process's virtual memory,\n"
+		 "                           sparse\n"
+		 "  pid/PID-NAME/pages.csv   its mappings, as smear --mappings prints them\n"
+		 "  mount.log                messages since it was mounted\n"
+		 "\n"
+		 "Nothing is written anywhere. A missing page reads as a text, as in an\n"
+		 "export, so that cp works. With --gaps eio, reading it fails, and so does\n"
+		 "reading an address that the process has not mapped. Where the container is\n"
+		 "damaged, reading always fails (EIO), and mount.log says why. The first\n"
+		 "access to pid/ takes as long as walking all page tables.\n"
+		 "\n"
+		 "A single read of memory decodes only as much of a 1 MiB chunk as it needs,\n"
+		 "and checks that by the chunk's CRC-32; sequential reads are checked by\n"
+		 "SHA-256. With --check-all, the SHA-256 is always checked. verify checks\n"
+		 "everything at once.\n"
+		 "\n"
+		 "Unmount with fusermount3 -u DIR or umount DIR; SIGTERM and Ctrl-C unmount\n"
+		 "too, even while files are open. Without root you need the program\n"
+		 "fusermount3.\n",
 	.values_size = sizeof(struct mount_options),
 	.defaults = &(const struct mount_options){ .cache = CACHE_DEFAULT },
 	.run = mount_command_run,

@@ -29,15 +29,17 @@ static const struct option_def options[] = {
 
 const struct command command_pagefiles = {
 	.name = "pagefiles",
-	.summary = "list the page files and swap areas of a disk or of this machine",
+	.group = GROUP_DISKS,
+	.summary = "list page files and swap areas of a disk or of this machine",
+	.examples = { { "List those of this machine", "%s pagefiles" },
+		      { "List those of a disk image, with hiberfil.sys",
+			"%s pagefiles --hibernation -i disk.E01" } },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Without --image or --volume, those of this machine are listed. If a volume of "
-		 "the disk\n"
-		 "cannot be searched completely (it is encrypted, damaged, or of an unsupported "
-		 "kind), a\n"
-		 "warning says so and the exit code is 3. If no volume can be searched at all, it "
-		 "is 9.\n",
+	.notes = "Without --image or --volume, those of this machine are listed. If a volume\n"
+		 "of the disk cannot be searched completely (it is encrypted, damaged, or of\n"
+		 "an unsupported kind), a warning says so and the exit code is 3. If no volume\n"
+		 "can be searched at all, it is 9.\n",
 	.values_size = sizeof(struct pagefiles_options),
 	.run = pagefiles_run,
 };

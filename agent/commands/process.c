@@ -30,24 +30,23 @@ static const struct option_def options[] = {
 
 const struct command command_process = {
 	.name = "process",
-	.summary = "show the modules and threads of a Windows process",
+	.group = GROUP_PROCESS,
+	.summary = "show the modules and threads of a process",
+	.examples = { { "Show modules and threads of process 1234", "%s process -p 1234 host.rsz" },
+		      { "Name addresses by symbols of the kernel and a module",
+			"%s process -p 1234 --symbols ntkrnlmp.pdb --symbols app.pdb host.rsz" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Versions in a table need no symbols. For others --symbols says where the "
-		 "kernel's fields\n"
-		 "are, and names of addresses for any. A module is known by the process's own list "
-		 "of loaded "
-		 "modules, by\n"
-		 "an image that is mapped there (its VAD), or by both. Where only one of them "
-		 "knows it, the\n"
-		 "line says so: a program may have been mapped by hand or taken out of the list, "
-		 "but images\n"
-		 "that are mapped for their resources are in no list either. If a list cannot be "
-		 "followed to\n"
-		 "its end, or VADs are lost, the exit code is 3. System, and others that run no "
-		 "program, have no\n"
-		 "PEB: no loader has modules for them, and that is no loss.\n",
+	.notes = "Kernel versions in ramseal's table need no symbols. For others, --symbols\n"
+		 "gives the offsets of kernel fields; for any, it gives names for addresses. A\n"
+		 "module is known from the process's own module list, from an image that is\n"
+		 "mapped there (its VAD), or from both. A line says so where the two disagree:\n"
+		 "the program may have been mapped by hand or unlinked from the list, but\n"
+		 "images that are mapped for their resources are in no list either. If a list\n"
+		 "cannot be followed to its end, or VADs are lost, the exit code is 3. System\n"
+		 "and other processes that run no program have no PEB and therefore no module\n"
+		 "list; that is not a loss.\n",
 	.values_size = sizeof(struct process_command),
 	.run = process_run,
 };

@@ -47,6 +47,7 @@ struct read_options {
 #define LENGTH_MAX (UINT64_C(1) << 56)
 
 static const struct option_def options[] = {
+	CLI_HEADING("What to read"),
 	CLI_UINT(struct read_options, pid, 'p', "pid", "PID", 0, UINT32_MAX,
 		 "read the address space of this process"),
 	CLI_UINT(struct read_options, dtb, 0, "dtb", "ADDRESS", 0, UINT64_MAX,
@@ -56,59 +57,61 @@ static const struct option_def options[] = {
 	CLI_SIZE(struct read_options, length, 'n', "length", "SIZE", 1, LENGTH_MAX,
 		 "number of bytes; default: 4K"),
 	CLI_CHOICE(struct read_options, tables, 'T', "tables", NULL, copy_choices,
-		   "use the page tables in the memory image itself, or the copies read before or "
-		   "after it"),
+		   COPY_CHOICE_HELP),
 	CLI_UINT(struct read_options, pa, 0, "pa", "ADDRESS", 0, UINT64_MAX,
-		 "instead of a process: every capture of the page at this physical address"),
+		 "instead of a process, read every capture of the page at this physical address"),
 	CLI_UINT(struct read_options, capture, 0, "capture", "N", 1, UINT64_MAX,
-		 "with --pa and --output: write the N-th capture; default: the newest"),
+		 "with --pa and --output: write capture N; default: the newest"),
+	CLI_GROUP(struct read_options, files, &read_file_option_group),
+	CLI_HEADING("Where to write"),
 	CLI_STRING(
 		struct read_options, output, 'o', "output", "FILE",
 		"write the bytes to FILE, into a directory, or to '-' for stdout; default: print "
 		"them in hexadecimal"),
-	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
-		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
-	CLI_GROUP(struct read_options, files, &read_file_option_group),
-	CLI_GROUP(struct read_options, symbols, &symbol_option_group),
-	CLI_GROUP(struct read_options, identity, &identity_option_group),
+	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill, IMAGE_FILL_HELP),
 	CLI_FLAG(struct read_options, json, 'j', "json",
 		 "print one JSON object per page, and no bytes"),
 	CLI_FLAG(struct read_options, force, 'f', "force", COMMAND_FORCE_HELP),
+	CLI_HEADING("How"),
+	CLI_GROUP(struct read_options, identity, &identity_option_group),
+	CLI_GROUP(struct read_options, symbols, &symbol_option_group),
 };
 
 const struct command command_read = {
 	.name = "read",
+	.group = GROUP_EVIDENCE,
 	.summary = "read the virtual memory of a process",
+	.examples = { { "Print the page at an address of process 1234",
+			"%s read -p 1234 -a 0x7f0000000000 host.rsz" },
+		      { "Write 16 MiB to a file",
+			"%s read -p 1234 -a 0x7f0000000000 -n 16M -o part.bin host.rsz" },
+		      { "Take pages that only a mapped file has from a disk image",
+			"%s read -p 1234 -a 0x7ff600001000 --file-pages disk.E01 host.rsz" },
+		      { "Show every capture of a physical page", "%s read --pa 0x1000 host.rsz" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes =
-		"`ramseal info` lists PIDs, and `ramseal smear --mappings PID` the mapped "
-		"addresses.\n"
-		"\n"
-		"For each page it prints the page-table entry and its meaning, where the content "
-		"was found,\n"
-		"when it was captured, and whether that content is certainly the process's "
-		"(METHOD.md\n"
-		"explains the words). This goes to stdout, or to stderr with --output -, unless "
-		"--quiet.\n"
-		"Windows' compressed pages are looked for in its compression store.\n"
-		"Pages that are not in the container, and pages that only a mapped file could "
-		"supply, are\n"
-		"filled and reported; the exit code is then 3. Of Windows, pages without an entry "
-		"are looked\n"
-		"for through the VADs, and the mapped file is named. --dtb needs no stored page "
-		"tables.\n"
-		"\n"
-		"With --file-pages such pages come from the file as it is, or was when its disk "
-		"was imaged: at\n"
-		"another time than the memory, and never safe. A file that has another size or "
-		"header than\n"
-		"memory says is refused. Their lines say what was compared, and what may differ.\n"
-		"\n"
-		"A page may have been captured more than once. For each mapping the capture that "
-		"fits its\n"
-		"entry best is used, and its line says which. --pa lists all captures of a page.\n",
+	.notes = "`ramseal info` lists PIDs, and `ramseal smear --mappings PID` lists mapped\n"
+		 "addresses.\n"
+		 "\n"
+		 "For each page, read prints the page-table entry and its meaning, where the\n"
+		 "content was found, when it was captured, and whether it certainly belongs to\n"
+		 "the process (METHOD.md defines the terms). This goes to stdout, or to stderr\n"
+		 "with --output -, unless --quiet is given. Compressed pages of Windows are\n"
+		 "looked up in its compression store. Pages that are not in the container, and\n"
+		 "pages that only a mapped file could supply, are filled and reported; the\n"
+		 "exit code is then 3. On Windows, pages without an entry are looked up\n"
+		 "through the VADs, and the mapped file is named. --dtb needs no stored page\n"
+		 "tables.\n"
+		 "\n"
+		 "With --file-pages, such pages come from the file as it is now, or as it was\n"
+		 "when its disk was imaged: from another time than the memory, and therefore\n"
+		 "never safe. A file whose size or header does not match memory is rejected.\n"
+		 "The output says what was compared, and what may differ.\n"
+		 "\n"
+		 "If a page was captured more than once, each mapping gets the capture that\n"
+		 "best fits its entry, and the output says which. --pa lists all captures of a\n"
+		 "page.\n",
 	.values_size = sizeof(struct read_options),
 	.run = read_run,
 };

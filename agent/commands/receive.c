@@ -36,8 +36,9 @@ struct receive_options {
 };
 
 static const struct option_def options[] = {
+	CLI_HEADING("Where to listen, and for whom"),
 	CLI_PARSED(struct receive_options, listen, 'l', "listen", "[ADDRESS:]PORT", parse_listen,
-		   "listen there; without ADDRESS, on all addresses of this machine"),
+		   "listen on this port; without ADDRESS, on all addresses of this machine"),
 	CLI_STRING(struct receive_options, key, 'k', "key", "FILE",
 		   "the receiver's private key (PEM)"),
 	CLI_STRING(struct receive_options, new_key, 0, "new-key", "FILE",
@@ -47,17 +48,19 @@ static const struct option_def options[] = {
 		    "accept uploads from the sender with this key"),
 	CLI_FLAG(struct receive_options, any_sender, 0, "any-sender",
 		 "accept uploads from anyone who can connect; needs --max-total"),
-	CLI_STRING(struct receive_options, dir, 'd', "dir", "DIR", "write the files there"),
+	CLI_HEADING("Where to write"),
+	CLI_STRING(struct receive_options, dir, 'd', "dir", "DIR", "write the files to DIR"),
 	CLI_STRING(struct receive_options, log, 0, "log", "FILE",
-		   "keep the log there; default: witness.jsonl in --dir"),
+		   "write the log to FILE; default: witness.jsonl in --dir"),
+	CLI_HEADING("Limits"),
 	CLI_SIZE(struct receive_options, max_size, 0, "max-size", "SIZE", 1, INT64_MAX,
-		 "accept no more than SIZE in one file"),
+		 "accept no file larger than SIZE"),
 	CLI_SIZE(struct receive_options, max_total, 0, "max-total", "SIZE", 1, INT64_MAX,
-		 "accept no more than SIZE in all, with the log"),
+		 "accept no more than SIZE in total, including the log"),
 	CLI_UINT(struct receive_options, max_senders, 0, "max-senders", "N", 1, 256,
-		 "accept N senders at a time"),
+		 "accept at most N senders at a time"),
 	CLI_UINT(struct receive_options, idle_s, 0, "idle", "SECONDS", 1, 86400,
-		 "close a connection that sent nothing for so long (its sender may come back)"),
+		 "close a connection after so long without data (its sender may reconnect)"),
 	CLI_PARSED(struct receive_options, startups, 0, "max-startups", "START:RATE:FULL",
 		   parse_startups,
 		   "from START unfinished handshakes on, drop slow ones with RATE percent chance, "
@@ -74,34 +77,33 @@ static const struct option_def options[] = {
 
 const struct command command_receive = {
 	.name = "receive",
-	.summary = "take containers over TLS, check them as they come, and log what was seen",
+	.group = GROUP_EVIDENCE,
+	.summary = "receive containers over TLS, check them, and log what was seen",
+	.examples = { { "Make a key for the receiver", "%s receive --new-key receiver.pem" },
+		      { "Receive from one sender, on all addresses",
+			"%s receive -l 7007 -k receiver.pem --sender sha256//... -d /evidence" },
+		      { "Receive one container, then end",
+			"%s receive -l 7007 -k receiver.pem --sender sha256//... --once" } },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "The sender runs `ramseal acquire -o tls://HOST:PORT --pin PIN --client-key "
-		 "@FILE`. "
-		 "PIN is what\n"
-		 "this command prints when it starts; --new-key makes FILE, and prints the pin for "
-		 "--sender.\n"
-		 "Both ends know each other by these keys alone. An upload that is cut off goes on "
-		 "where\n"
-		 "it was, once this command runs again, even if either end was killed.\n"
+	.notes = "The sender runs `ramseal acquire -o tls://HOST:PORT --pin PIN --client-key\n"
+		 "@FILE`. This command prints PIN when it starts; --new-key creates FILE and\n"
+		 "prints the pin for --sender. Both ends know each other by these keys alone.\n"
+		 "An upload that was cut off resumes where it was once this command runs\n"
+		 "again, even if either end was killed.\n"
 		 "\n"
-		 "Files are named by time and id, and checked as `ramseal verify` does it. The log "
-		 "says what came\n"
-		 "from whom and when, with its hash and root; `ramseal verify --witness` compares "
-		 "it with a file.\n"
+		 "Files are named by time and id, and checked as `ramseal verify` does. The\n"
+		 "log says what arrived from whom and when, with its hash and root; `ramseal\n"
+		 "verify --witness` compares a file with it.\n"
 		 "\n"
-		 "Whoever calls is heard: if more call than it can hear, those make way who have "
-		 "kept it waiting\n"
-		 "(--max-startups and so on; sshd_config(5) has the idea). A sender that finds no "
-		 "place is told so,\n"
-		 "and tries for an hour. With all of --max-senders there, those make way who send "
-		 "nothing, or\n"
-		 "whose key has more places than another's.\n"
+		 "Every caller is heard. If more call than it can hear, those make way that\n"
+		 "have kept it waiting (--max-startups and so on; the idea is sshd_config(5)'s).\n"
+		 "A sender that finds no place is told so, and retries for an hour. When all\n"
+		 "of --max-senders are there, those make way that send nothing, or whose key\n"
+		 "has more places than another's.\n"
 		 "\n"
-		 "SIGINT or SIGTERM ends it; with uploads under way the exit code is 8, and they "
-		 "can "
-		 "go on later.\n",
+		 "SIGINT or SIGTERM ends the command. If uploads are in progress, the exit\n"
+		 "code is 8, and they can resume later.\n",
 	.values_size = sizeof(struct receive_options),
 	.defaults = &(const struct receive_options){ .dir = ".",
 						     .max_senders = 8,

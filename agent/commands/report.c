@@ -47,48 +47,53 @@ static enum status parse_figure(const char *text, void *at, struct err *e)
 }
 
 static const struct option_def options[] = {
-	CLI_STRING(struct report_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
+	CLI_HEADING("What to write"),
 	CLI_STRINGS(struct report_options, labels, 'l', "label", "TEXT",
 		    "label for the first, the second, ... FILE; default: its name"),
 	CLI_PARSED(struct report_options, figure, 0, "figure", "NAME", parse_figure,
 		   "write only this figure, as SVG", .suggest = suggest_figure),
+	CLI_GROUP(struct report_options, process, &process_option_group),
+	CLI_HEADING("Where to write"),
+	CLI_STRING(struct report_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
+	CLI_FLAG(struct report_options, force, 'f', "force", COMMAND_FORCE_HELP),
+	CLI_HEADING("How"),
+	CLI_GROUP(struct report_options, identity, &identity_option_group),
 	CLI_FLAG(struct report_options, no_verify, 0, "no-verify",
 		 "do not check every hash of the containers; the page says so"),
 	CLI_UINT(struct report_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
-	CLI_GROUP(struct report_options, process, &process_option_group),
-	CLI_GROUP(struct report_options, identity, &identity_option_group),
-	CLI_FLAG(struct report_options, force, 'f', "force", COMMAND_FORCE_HELP),
 };
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "write an HTML page about an acquisition, several side by side, or a fleet",
+	.group = GROUP_EVIDENCE,
+	.summary = "write an HTML page: one or more acquisitions, a fleet, a process",
+	.examples = { { "Write a page about an acquisition", "%s report -o host.html host.rsz" },
+		      { "Compare two acquisitions",
+			"%s report -l before -l after -o both.html before.rsz after.rsz" },
+		      { "Write a page about a fleet, from its summaries",
+			"%s report -o fleet.html summaries/" },
+		      { "Write a page about a Windows process",
+			"%s report --pid 1234 -o process.html host.rsz" } },
 	.operands = { .text = "FILE...", .min = 1, .max = FLEET_DOCS_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "The page is one self-contained HTML file. Figures that can be written alone: "
-		 "timeline,\n"
-		 "windows, curves, spread, verdicts, transitions, processes, states. In 'spread', "
-		 "files with\n"
-		 "the same label count as repeated runs of the same thing.\n"
+	.notes = "The page is one self-contained HTML file. These figures can be written\n"
+		 "alone: timeline, windows, curves, spread, verdicts, transitions, processes,\n"
+		 "states. In 'spread', files with the same label count as repeated runs of the\n"
+		 "same thing.\n"
 		 "\n"
-		 "With --pid the page is about one process of Windows: its address ranges as a "
-		 "map, where their\n"
-		 "pages are and how far they can be trusted, its heaps, modules and threads. If "
-		 "parts of it could\n"
-		 "not be read, the page says which, and the exit code is 3. Not all hashes are "
-		 "checked for it.\n"
+		 "With --pid, the page is about one Windows process: a map of its address\n"
+		 "ranges, where their pages are and how far they can be trusted, its heaps,\n"
+		 "modules and threads. If parts could not be read, the page says which, and\n"
+		 "the exit code is 3. Not all hashes are checked for it.\n"
 		 "\n"
-		 "With the summaries of many hosts (acquire --summary), or folders of them, the "
-		 "page "
-		 "is about the\n"
-		 "fleet: who is complete, who is not and why, what is slow, large, or duplicated. "
-		 "Of "
-		 "folders, *.json\n"
-		 "is read. What `info --json` prints of a container may lie beside: it tells how "
-		 "large the smear\n"
-		 "is. If a file is no summary, the page names it, and the exit code is 7.\n",
+		 "With the summaries of many hosts (acquire --summary), or directories of\n"
+		 "them, the page is about the fleet: which hosts are complete, which are not\n"
+		 "and why, and which are slow, large or duplicated. In directories, *.json is\n"
+		 "read. The output of `info --json` for a container may be there too: it adds\n"
+		 "the size of the smear. If a file is not a summary, the page names it, and\n"
+		 "the exit code is 7.\n",
 	.values_size = sizeof(struct report_options),
 	.run = report_run,
 };

@@ -34,30 +34,33 @@ struct seal_options {
 };
 
 static const struct option_def options[] = {
-	CLI_STRING(struct seal_options, output, 'o', "output", "FILE",
-		   "write the sealed container to FILE, or into a directory; default: seal it in "
-		   "place"),
+	CLI_STRING(
+		struct seal_options, output, 'o', "output", "FILE",
+		"write the sealed container to FILE or into a directory; default: seal in place"),
 	CLI_UINT(struct seal_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 	CLI_GROUP(struct seal_options, identity, &identity_option_group),
 	CLI_GROUP(struct seal_options, recipient, &recipient_option_group),
-	CLI_FLAG(struct seal_options, force, 'f', "force", "replace an existing --output"),
+	CLI_FLAG(struct seal_options, force, 'f', "force", "overwrite an existing --output"),
 };
 
 const struct command command_seal = {
 	.name = "seal",
+	.group = GROUP_EVIDENCE,
 	.summary = "close a container that was cut off, and mark it as closed later",
+	.examples = { { "Close a container in place", "%s seal host.rsz.partial" },
+		      { "Leave the original as it is, and write a sealed copy",
+			"%s seal -o sealed.rsz host.rsz.partial" },
+		      { "Close an encrypted one", "%s seal --identity key.txt --recipient age1... "
+						  "-o sealed.rsz.age host.rsz.age.partial" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Every hash is checked first; a damaged container is not sealed. If the last "
-		 "record was cut\n"
-		 "in the middle, its bytes are kept in a stream named \"fragment\". A container "
-		 "that is still\n"
-		 "being written is left alone. NAME.partial is renamed to NAME, also if it is "
-		 "sealed already.\n"
-		 "One that is encrypted is sealed as a new file: that takes --identity, "
-		 "--recipient and\n"
+	.notes = "Every hash is checked first; a damaged container is not sealed. If the last\n"
+		 "record was cut in the middle, its bytes are kept in a stream named\n"
+		 "\"fragment\". A container that is still being written is left alone.\n"
+		 "NAME.partial is renamed to NAME, also if it is sealed already. An encrypted\n"
+		 "container is sealed as a new file, which takes --identity, --recipient and\n"
 		 "--output.\n",
 	.values_size = sizeof(struct seal_options),
 	.run = seal_run,

@@ -28,32 +28,34 @@ static const struct option_def options[] = {
 
 const struct command command_smear = {
 	.name = "smear",
-	.summary = "measure how consistent page tables and pages are, process by process",
+	.group = GROUP_EVIDENCE,
+	.summary = "count the pages of each process that can be trusted",
+	.examples = { { "See how far each process can be trusted", "%s smear host.rsz" },
+		      { "See every mapping of process 1234, and why",
+			"%s smear --mappings 1234 host.rsz" },
+		      { "Get the reasons for all processes as a table",
+			"%s smear --csv host.rsz > smear.csv" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Memory changes while it is read. So each mapped page of a process counts as:\n"
-		 "  safe     the page certainly holds what its page-table entry names\n"
-		 "  at risk  entry and page were read at different times, and one of them may have "
-		 "changed\n"
-		 "           in between\n"
-		 "  wrong    what the entry names is certainly not in the container, for example "
-		 "because\n"
-		 "           the page file was not copied\n"
-		 "The last line says what to do about it; --csv and --mappings give the reason for "
-		 "each\n"
-		 "group of pages, and METHOD.md (in share/doc/ramseal or agent/examine/smear) "
-		 "explains "
-		 "them.\n"
+	.notes = "Memory changes while it is read. So each mapped page of a process counts as\n"
+		 "one of:\n"
+		 "  safe     the page certainly holds what its page-table entry refers to\n"
+		 "  at risk  entry and page were read at different times, and one of them may\n"
+		 "           have changed in between\n"
+		 "  wrong    what the entry refers to is certainly not in the container, for\n"
+		 "           example because the page file was not copied\n"
+		 "The last line recommends what to do about it. --csv and --mappings give the\n"
+		 "reason for each group of pages, and METHOD.md (in share/doc/ramseal or\n"
+		 "agent/examine/smear) explains the reasons.\n"
 		 "\n"
-		 "`ramseal read` judges single pages. A new acquisition has fewer pages at risk "
-		 "with\n"
-		 "--order guided (the default), a faster output, and less running on the machine.\n"
+		 "`ramseal read` judges single pages. A new acquisition has fewer pages at\n"
+		 "risk with --order guided (the default), a faster output, and less activity\n"
+		 "on the machine.\n"
 		 "\n"
-		 "The container needs both copies of the page tables (acquire --pagetables=both, "
-		 "the\n"
-		 "default). Of an image file, which has only one moment, present pages are only "
-		 "counted.\n",
+		 "The container needs both copies of the page tables (acquire\n"
+		 "--pagetables=both, the default). An image file captures a single moment, so\n"
+		 "its present pages are only counted.\n",
 	.values_size = sizeof(struct smear_options),
 	.run = smear_run,
 };

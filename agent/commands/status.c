@@ -16,22 +16,23 @@ struct status_options {
 static const struct option_def options[] = {
 	CLI_STRING(struct status_options, state, 0, "state", "FILE", STATUS_STATE_HELP),
 	CLI_UINT(struct status_options, wait, 0, "wait", "[=SECONDS]", 1, STATUS_WAIT_MAX,
-		 "wait until it ends, at most SECONDS", .lone = STATUS_WAIT_LONE),
+		 "wait until the acquisition ends, at most SECONDS", .lone = STATUS_WAIT_LONE),
 	CLI_FLAG(struct status_options, json, 'j', "json", "print one JSON object"),
 };
 
 const struct command command_status = {
 	.name = "status",
-	.summary = "tell how far an acquisition on this machine is, or how it ended",
+	.group = GROUP_MACHINE,
+	.summary = "show the progress of an acquisition here, or how it ended",
+	.examples = { { "Show how far the acquisition on this machine is", "%s status" },
+		      { "Wait for it to end, at most ten minutes", "%s status --wait=600" } },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "The exit code is the acquisition's own when it has ended, 12 while it runs, 13 "
-		 "if it died\n"
-		 "(was killed, say), and 9 if no acquisition is known here. After the machine has "
-		 "restarted\n"
-		 "none is: the default place is in memory. A container that is not sealed can be "
-		 "closed\n"
-		 "with `ramseal seal`.\n",
+	.notes = "The exit code is the acquisition's own once it has ended, 12 while it is\n"
+		 "running, 13 if it died (if it was killed, for example), and 9 if no\n"
+		 "acquisition is known here. A restart of the machine forgets it, because the\n"
+		 "default state file is in memory. `ramseal seal` closes a container that was\n"
+		 "left unsealed.\n",
 	.values_size = sizeof(struct status_options),
 	.run = status_run,
 };

@@ -19,15 +19,18 @@ static const struct option_def options[] = {
 
 const struct command command_stop = {
 	.name = "stop",
-	.summary = "have an acquisition on this machine seal what it has, and end",
+	.group = GROUP_MACHINE,
+	.summary = "stop a running acquisition and seal what it has",
+	.examples = { { "Stop the acquisition on this machine", "%s stop" },
+		      { "Stop one that was started with acquire --state",
+			"%s stop --state job.json" } },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "It waits for that, and ends with the acquisition's exit code: 8 if it was "
-		 "stopped, another\n"
-		 "one if it ended by itself in the meantime, or before. `status` explains 9, 12 "
-		 "and 13. Only the\n"
-		 "process that holds the lock beside the state is asked, never one that has its "
-		 "number now.\n",
+	.notes = "The command waits until the acquisition has ended, and ends with the same\n"
+		 "exit code: 8 if it was stopped, or another one if it had ended by itself.\n"
+		 "`ramseal help status` explains 9, 12 and 13. Only the process that holds the\n"
+		 "lock beside the state file is stopped, never another one that now has its\n"
+		 "PID.\n",
 	.values_size = sizeof(struct stop_options),
 	.run = stop_run,
 };

@@ -25,31 +25,45 @@ struct upload_options {
 };
 
 static const struct option_def options[] = {
+	CLI_HEADING("What to do"),
 	CLI_FLAG(struct upload_options, finish, 0, "finish",
-		 "complete an upload that was cut off: ask the store what is unfinished at "
-		 "ADDRESS, or take STATE, the file of --upload-state"),
+		 "complete an upload that was cut off: one that the store lists as unfinished at "
+		 "ADDRESS, or that of STATE, the file of --upload-state"),
 	CLI_STRING(struct upload_options, id, 0, "upload-id", "ID",
-		   "of several unfinished ones, complete this"),
+		   "if several are unfinished, complete this one"),
+	CLI_FLAG(struct upload_options, force, 'f', "force",
+		 "overwrite an object of the same name"),
+	CLI_HEADING("Over the network"),
 	CLI_GROUP(struct upload_options, network, &network_option_group),
-	CLI_FLAG(struct upload_options, force, 'f', "force", "replace an object of the same name"),
 };
+
+static void put_upload_notes(FILE *to)
+{
+	command_put_addresses(to);
+	fputc('\n', to);
+}
 
 const struct command command_upload = {
 	.name = "upload",
-	.summary = "send a container to an address, or complete an upload that was cut off",
+	.group = GROUP_EVIDENCE,
+	.summary = "send a container to an address, or complete an upload",
+	.examples = { { "Send a container to an object store",
+			"%s upload host.rsz s3://evidence/case-7/host.rsz --ca roots.pem" },
+		      { "Send it to a presigned URL",
+			"%s upload host.rsz --to @url.txt --ca roots.pem" },
+		      { "Complete an upload that was cut off",
+			"%s upload --finish s3://evidence/case-7/host.rsz --ca roots.pem" } },
 	.operands = { .text = "FILE [ADDRESS] | --finish ADDRESS|STATE", .min = 0, .max = 2 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes =
-		"acquire sends as it reads, with 'acquire -o ADDRESS'; this is for a file.\n"
-		"\n"
-		"After --finish the object holds every whole piece that had arrived. It is a "
-		"container\n"
-		"that was cut off: 'verify' says how far it goes, and 'seal' closes it. --finish "
-		"needs keys\n"
-		"that may list: on S3, uploads (s3:ListBucketMultipartUploads) and their parts; on "
-		"Azure, a SAS with sp=rcw.\n"
-		"Never complete what is still being sent.\n",
+	.put_notes = put_upload_notes,
+	.notes = "This command sends a file; 'acquire -o ADDRESS' sends while it reads.\n"
+		 "\n"
+		 "After --finish, the object holds every whole part that had arrived. It is a\n"
+		 "container that was cut off: 'verify' shows how far it goes, and 'seal'\n"
+		 "closes it. --finish needs keys with the right to list: on S3, uploads\n"
+		 "(s3:ListBucketMultipartUploads) and their parts; on Azure, a SAS with\n"
+		 "sp=rcw. Never complete an upload that is still running.\n",
 	.values_size = sizeof(struct upload_options),
 	.defaults = &(const struct upload_options){ .network = NETWORK_DEFAULTS },
 	.run = upload_run,

@@ -28,50 +28,47 @@ struct vad_options {
 
 static const struct option_def options[] = {
 	CLI_GROUP(struct vad_options, process, &process_option_group),
-	CLI_FLAG(
-		struct vad_options, pages, 0, "pages",
-		"count the pages of each range by where they are, and how far they can be trusted"),
+	CLI_FLAG(struct vad_options, pages, 0, "pages",
+		 "count the pages of each range by state, and how many of them are safe"),
 	CLI_FLAG(struct vad_options, json, 'j', "json", "print one JSON object"),
 	CLI_GROUP(struct vad_options, identity, &identity_option_group),
 };
 
 const struct command command_vad = {
 	.name = "vad",
-	.summary = "list the address ranges of a Windows process, and the files behind them",
+	.group = GROUP_PROCESS,
+	.summary = "list a process's address ranges and the files behind them",
+	.examples = { { "List the address ranges of process 1234", "%s vad -p 1234 host.rsz" },
+		      { "Count their pages by where they are",
+			"%s vad -p 1234 --pages host.rsz" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes =
-		"A row for each virtual address descriptor: addresses, pages, what it is (private, "
-		"mapped,\n"
-		"image, ...), the protection that it was made with, the pages charged for it (* "
-		"all were\n"
-		"committed when it was made), and the mapped file with the offset of its first "
-		"page. `torn`\n"
-		"before the file: the parent that the row names in the tree is another one.\n"
-		"Offsets of the kernel's fields come from a table of versions, by which of them "
-		"fits the\n"
-		"trees of several processes, or from the kernel's --symbols if they fit as well.\n"
-		"\n"
-		"With --pages instead, of the pages of each range, which is named by its first "
-		"address:\n"
-		"  valid         mapped, and captured with the memory\n"
-		"  transition    on their way out, and captured with the memory\n"
-		"  page file     captured with the page file\n"
-		"  compressed    in Windows' store of compressed memory\n"
-		"  demand zero   committed, and never touched\n"
-		"  on disk only  only the mapped file has them\n"
-		"  reserved      addresses without pages\n"
-		"  not captured  it is known where they were, and that was not captured\n"
-		"  unknown       the tables that would say it are lost\n"
-		"A state that no page is in has no column. Shared pages are followed through "
-		"prototype entries.\n"
-		"`safe` and `at risk` are of those that are valid, in transition or in the page "
-		"file, as `ramseal\n"
-		"read` judges each of them; of an image nobody can say. `ramseal heap --pages` has "
-		"the same by heap.\n"
-		"\n"
-		"Where parts of the tree could not be read, the exit code is 3.\n",
+	.notes = "One row for each virtual address descriptor: addresses, pages, type\n"
+		 "(private, mapped, image, ...), original protection, pages charged for it (*\n"
+		 "all were committed at creation), and the mapped file with the offset of its\n"
+		 "first page. `torn` before the file means that the row names a parent that is\n"
+		 "not its parent in the tree. Offsets of kernel fields come from a table of\n"
+		 "versions, chosen by which of them fits the trees of several processes, or\n"
+		 "from the kernel's --symbols if those fit as well.\n"
+		 "\n"
+		 "With --pages, the pages of each range instead, named by its first address:\n"
+		 "  valid         mapped, and captured with the memory\n"
+		 "  transition    being paged out, and captured with the memory\n"
+		 "  page file     captured with the page file\n"
+		 "  compressed    in Windows' store of compressed memory\n"
+		 "  demand zero   committed, and never touched\n"
+		 "  on disk only  only the mapped file has them\n"
+		 "  reserved      addresses without pages\n"
+		 "  not captured  their place is known, but was not captured\n"
+		 "  unknown       the tables that would locate them are lost\n"
+		 "A state that no page is in has no column. Shared pages are followed through\n"
+		 "prototype entries. `safe` and `at risk` count the pages that are valid, in\n"
+		 "transition or in the page file, as `ramseal read` judges each of them; for\n"
+		 "an image this cannot be told. `ramseal heap --pages` prints the same by\n"
+		 "heap.\n"
+		 "\n"
+		 "If parts of the tree could not be read, the exit code is 3.\n",
 	.values_size = sizeof(struct vad_options),
 	.run = vad_run,
 };

@@ -31,55 +31,60 @@ struct verify_options {
 };
 
 static const struct option_def options[] = {
-	CLI_FLAG(struct verify_options, json, 'j', "json", "print one JSON object per file"),
+	CLI_HEADING("What to check"),
 	CLI_STRING(struct verify_options, vouching.statement, 0, "statement", "FILE",
-		   "compare the container with what acquire --statement wrote"),
+		   "compare the container with the statement of acquire --statement"),
 	CLI_STRING(struct verify_options, vouching.signature, 0, "signature", "FILE",
 		   "check the statement's signature, made by ssh-keygen -Y sign -n ramseal with an "
 		   "Ed25519 key"),
 	CLI_STRING(struct verify_options, vouching.signers, 0, "signers", "FILE",
-		   "who may sign: an allowed_signers file of ssh-keygen"),
+		   "who may sign: an allowed_signers file, as for ssh-keygen"),
 	CLI_STRING(struct verify_options, vouching.signer, 0, "signer", "NAME",
-		   "only this principal of that file may sign; default: any of it"),
+		   "accept only this principal in that file; default: any of them"),
 	CLI_STRING(struct verify_options, vouching.timestamp, 0, "timestamp", "FILE",
-		   "check that this RFC 3161 answer is over the statement, and show its time"),
+		   "check that this RFC 3161 response is for the statement, and show its time"),
 	CLI_STRING(struct verify_options, witness, 'w', "witness", "LOG",
-		   "compare with what `ramseal receive` has written to LOG"),
+		   "compare with the log of `ramseal receive`"),
+	CLI_HEADING("How"),
+	CLI_GROUP(struct verify_options, identity, &identity_option_group),
+	CLI_FLAG(struct verify_options, json, 'j', "json", "print one JSON object per file"),
 	CLI_UINT(struct verify_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
-	CLI_GROUP(struct verify_options, identity, &identity_option_group),
 };
 
 const struct command command_verify = {
 	.name = "verify",
-	.summary = "check every hash of a container, and that it is whole and sealed",
+	.group = GROUP_EVIDENCE,
+	.summary = "check every hash of a container, and that it is sealed",
+	.examples = { { "Check a container", "%s verify host.rsz" },
+		      { "Check an encrypted one", "%s verify --identity key.txt host.rsz.age" },
+		      { "Check it against a signed statement",
+			"%s verify --statement host.txt --signature host.txt.sig --signers "
+			"allowed_signers host.rsz" },
+		      { "Check it against a receiver's log",
+			"%s verify --witness witness.jsonl host.rsz" } },
 	.operands = { .text = "FILE...", .min = 1, .max = SIZE_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Prints the root hash, which must be the one that acquire printed, and how the "
-		 "acquisition\n"
-		 "ended. If it did not finish (it was stopped, the output was full, or `ramseal "
-		 "seal` closed\n"
-		 "the container), the exit code is 10. Pages that could not be read are recorded "
-		 "in the\n"
-		 "container; they do not change the exit code.\n"
+	.notes = "Prints the root hash, which must be the one that acquire printed, and how\n"
+		 "the acquisition ended. If the acquisition did not finish (it was stopped,\n"
+		 "the output was full, or `ramseal seal` closed the container), the exit code\n"
+		 "is 10. Pages that could not be read are recorded in the container; they do\n"
+		 "not change the exit code.\n"
 		 "\n"
-		 "FILE can be '-': a container is read once, from front to back, so it can come\n"
-		 "from a pipe.\n"
+		 "FILE can be '-': a container is read once, from front to back, so it can\n"
+		 "come from a pipe.\n"
 		 "\n"
-		 "With --witness it is also an error if LOG does not know the container with its "
-		 "root, or has\n"
-		 "also seen it with another one: whoever may send could have altered it, and kept "
-		 "its id. The\n"
-		 "exit code is 11 then. One that was received before it was sealed is compared up "
-		 "to where it\n"
-		 "ended then (not from a pipe). What LOG says is as good as the key that it names "
-		 "as the sender's.\n"
+		 "With --witness, the exit code is 11 if LOG does not have this container with\n"
+		 "this root, or has also seen it with another root: whoever can send could\n"
+		 "have altered it and kept its id. A container that was received before it was\n"
+		 "sealed is compared up to where it ended then (not from a pipe). LOG is only\n"
+		 "as trustworthy as the key that it gives as the sender's.\n"
 		 "\n"
-		 "With --statement the exit code is 11 if the container is not what the statement "
-		 "says, if\n"
-		 "it has no root, or if signature or time stamp is not good.\n"
-		 "To check a signature by another kind of key, or who made a time stamp:\n"
+		 "With --statement, the exit code is 11 if the container does not match the\n"
+		 "statement, if it has no root, or if the signature or the time stamp is not\n"
+		 "valid.\n"
+		 "To check a signature by another kind of key, or who issued a time stamp:\n"
 		 "  ssh-keygen -Y verify -n ramseal -f SIGNERS -I NAME -s SIGNATURE < STATEMENT\n"
 		 "  openssl ts -verify -data STATEMENT -in FILE -CAfile CA\n",
 	.values_size = sizeof(struct verify_options),

@@ -58,12 +58,11 @@ static const char *const hash_choices[] = {
 };
 
 static const struct option_def image_defs[] = {
-	CLI_PARSED(struct image_options, fill, 0, "fill", "HEX", image_parse_fill,
-		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
+	CLI_PARSED(struct image_options, fill, 0, "fill", "HEX", image_parse_fill, IMAGE_FILL_HELP),
 	CLI_STRING(struct image_options, gaps, 0, "gaps", "FILE",
-		   "list pages without content in FILE; default: OUTPUT.gaps.json"),
+		   "list missing pages in FILE; default: OUTPUT.gaps.json"),
 	CLI_CHOICE(struct image_options, hash, 0, "hash", NULL, hash_choices,
-		   "hash of the file for the summary"),
+		   "hash the file for the summary"),
 };
 
 static const struct option_def e01_defs[] = {
@@ -76,14 +75,14 @@ static const struct option_def e01_defs[] = {
 	CLI_STRING(struct e01_settings, text.description, 0, "description", "TEXT",
 		   "e01: description"),
 	CLI_SIZE(struct e01_settings, segment_size, 0, "segment-size", "SIZE", E01_SEGMENT_MIN,
-		 E01_SEGMENT_MAX, "e01: begin a new file at SIZE; default: 2000M"),
+		 E01_SEGMENT_MAX, "e01: start a new file every SIZE; default: 2000M"),
 };
 
 static const struct option_group e01_group = { e01_defs, ARRAY_SIZE(e01_defs) };
 
 static const struct option_def dmp_defs[] = {
 	CLI_FLAG(struct dmp_options, no_patch, 0, "no-patch",
-		 "dmp: leave memory as it is, though WinDbg wants KDBG decoded"),
+		 "dmp: leave KDBG encoded, as it was in memory; WinDbg needs it decoded"),
 };
 
 static const struct option_group dmp_group = { dmp_defs, ARRAY_SIZE(dmp_defs) };
@@ -103,24 +102,24 @@ static const struct image_kind {
 	const struct option_group *group; /* that it alone takes; NULL: none */
 	bool wants_kernel;
 } kinds[] = {
-	{ &raw_format, "padded: physical address = file offset; pages of zeros are holes" },
+	{ &raw_format, "padded: file offset = physical address; zero pages are holes" },
 	{ &elf_format,
-	  "ELF64 core: of Linux, a dump for crash, drgn and makedumpfile; VMCOREINFO is\n"
-	  "            the source's, or else looked for in memory",
+	  "ELF64 core; of Linux, a dump for crash, drgn and makedumpfile. VMCOREINFO comes\n"
+	  "            from the source, or else from a search of memory",
 	  .wants_kernel = true },
-	{ &lime_format, "LiME version 1: a header and the bytes of each range" },
+	{ &lime_format, "LiME version 1: a header before the bytes of each range" },
 	{ &kdump_format,
-	  "compressed kdump, with VMCOREINFO as elf; into a pipe or stdout flattened, which\n"
-	  "            crash reads, and makedumpfile -R straightens",
+	  "compressed kdump, with VMCOREINFO as for elf. In a pipe or on stdout it is\n"
+	  "            flattened: crash reads that, and makedumpfile -R rearranges it",
 	  .wants_kernel = true },
 	{ &e01_format, "EnCase 6 evidence files FILE.E01, FILE.E02, ...: padded, compressed",
 	  .group = &e01_group },
 	{ &dmp_format,
-	  "Windows crash dump with a bitmap: for WinDbg, MemProcFS, volatility3; pages\n"
-	  "            without content stay missing. KDBG is put in place decoded, and "
+	  "Windows crash dump with a bitmap, for WinDbg, MemProcFS and volatility3.\n"
+	  "            Missing pages stay missing. KDBG is decoded in place, and that is "
 	  "listed",
 	  .group = &dmp_group },
-	{ &dmp_full_format, "the same for readers without bitmaps: 42 ranges at most, gaps filled",
+	{ &dmp_full_format, "the same for readers without bitmaps: at most 42 ranges, gaps filled",
 	  .group = &dmp_group },
 };
 
@@ -146,23 +145,16 @@ void image_put_notes(FILE *to)
 	}
 	cli_put_notes(
 		to,
-		"Pages without content are filled, but for kdump, which leaves them out. "
-		"OUTPUT.gaps.json\n"
-		"lists them, and e01 also has them as acquisition errors. The summary's \"sha256\" "
-		"is that of the file, as "
-		"sha256sum\n"
-		"prints it; for e01 it is that of the media, beside the MD5 and SHA-1 that the "
-		"format\n"
-		"keeps. An image that ends early (interrupted, source failed, disk full) keeps "
-		"its\n"
-		"temporary name OUTPUT.partial, and so does its list of gaps, which also names "
-		"what "
-		"is\n"
-		"missing (except after a full disk). A device, a pipe and stdout have a list only "
-		"if\n"
-		"--gaps says where. If a page was captured more than once, the image has the "
-		"newest\n"
-		"capture; the list has the times of all, and 'read' shows each process its own.\n");
+		"Missing pages are filled, except in kdump, which leaves them out.\n"
+		"OUTPUT.gaps.json lists them, and e01 also has them as acquisition errors.\n"
+		"The summary's \"sha256\" is that of the file, as sha256sum prints it; for e01\n"
+		"it is that of the media, beside the MD5 and SHA-1 that the format keeps. An\n"
+		"image that ends early (interrupted, source failed, disk full) keeps its\n"
+		"temporary name OUTPUT.partial, and so does its list of gaps, which then also\n"
+		"names what is missing (except after a full disk). A device, a pipe and\n"
+		"stdout have a list only if --gaps names a file. If a page was captured more\n"
+		"than once, the image has the newest capture; the list has the times of all\n"
+		"captures, and 'read' shows each process its own.\n");
 }
 
 static const struct option_group *group_of(const struct image_format *f)

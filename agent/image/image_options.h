@@ -11,6 +11,10 @@
 #include "agent/shared/program/cli.h"
 #include "formats/image/e01.h"
 
+#define IMAGE_FILL_HELP                                                                            \
+	"fill missing pages with these 1 to 16 bytes; default: \"UNREADABLE PAGE\" or \"SKIPPED "  \
+	"PAGE\""
+
 enum image_hash { IMAGE_HASH_SHA256, IMAGE_HASH_NONE };
 
 /* Of dmp and dmp-full. */

@@ -56,10 +56,10 @@
 	X(EXIT_INTERRUPTED, 8, "interrupted; what was written so far is kept")                     \
 	X(EXIT_INPUT, 9, "the input cannot be opened, or is not what the command expects")         \
 	X(EXIT_PARTIAL, 10, "whole and sealed, but the acquisition did not finish (verify)")       \
-	X(EXIT_STATEMENT, 11, "not as stated or witnessed, or not signed by a known key (verify)") \
-	X(EXIT_RUNNING, 12,                                                                        \
-	  "another acquisition is running on this machine, or (status) it is not over")            \
-	X(EXIT_DIED, 13, "the acquisition died, and could not say why (status, stop)")
+	X(EXIT_STATEMENT, 11,                                                                      \
+	  "does not match its statement or log, or has no trusted signature (verify)")             \
+	X(EXIT_RUNNING, 12, "an acquisition is still running on this machine (acquire, status)")   \
+	X(EXIT_DIED, 13, "the acquisition died without reporting why (status, stop)")
 
 enum status {
 #define X(name, code, text) name,

@@ -51,7 +51,7 @@ def run(*args):
 @functools.cache
 def commands():
     """The names that `ramseal --help` lists."""
-    listed = run("--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
+    listed = run("--help").stdout.split("General options:\n")[0]
     return re.findall(r"^  ([a-z-]+)", listed, re.M)
 
 

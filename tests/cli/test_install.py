@@ -32,7 +32,7 @@ def ramseal(*args):
 
 
 def commands():
-    listed = ramseal("--help").split("Commands:\n")[1].split("\n\n")[0]
+    listed = ramseal("--help").split("General options:\n")[0]
     return re.findall(r"^  ([a-z-]+)", listed, re.M)
 
 

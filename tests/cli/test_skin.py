@@ -21,7 +21,7 @@ def run(*args, **more):
 
 def commands():
     """The names that `ramseal --help` lists."""
-    listed = run("--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
+    listed = run("--help").stdout.split("General options:\n")[0]
     return re.findall(r"^  ([a-z-]+)", listed, re.M)
 
 
@@ -43,6 +43,40 @@ class Skin(unittest.TestCase):
         r = run("--version")
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         self.assertRegex(r.stdout, rf"^{NAME} \d+\.\d+\.\d+\n$")
+        self.assertEqual(run("version").stdout, r.stdout)
+        self.assertEqual(run("version", "--verbose").stdout, run("--version", "--verbose").stdout)
+
+    def test_commands_are_in_groups(self):
+        shown = run("--help").stdout.split("General options:\n")[0]
+        groups = {title: re.findall(r"^  ([a-z-]+)", rows, re.M)
+                  for title, rows in re.findall(r"^(\w[\w ]*):\n((?:  .*\n)+)", shown, re.M)}
+        titles = ["On the machine", "Evidence", "A Windows process", "Disks", "Help"]
+        self.assertEqual(list(groups), [t for t in titles if t in groups])
+        for title, command in zip(titles, ("acquire", "verify", "heap", "context", "version")):
+            if command in commands():
+                self.assertIn(command, groups[title])
+
+    def test_every_help_begins_with_examples_that_its_options_fit(self):
+        for c in commands():
+            shown = run(c, "--help").stdout
+            examples = re.search(r"^Usage: .*\n\n\w.*(?:\n\w.*)*\n\nExamples:\n((?:  .*\n)+)", shown)
+            self.assertTrue(examples, c)
+            self.assertIn(len(re.findall(r"^  \w.*:$", examples[1], re.M)), (2, 3, 4), c)
+            lines = [" ".join(line.split()) for line in re.split(r"\n(?=  \w)", examples[1])]
+            for line in lines:
+                for other, words in re.findall(rf"{NAME} ([a-z-]+)((?: [^|>]*)?)", line.split(": ", 1)[1]):
+                    help_of_it = run(other, "--help").stdout
+                    for option in re.findall(r"(?<!\S)--?[A-Za-z][a-z-]*", words):
+                        self.assertRegex(help_of_it, rf"(?m)^ +(?:-., )?{option}\b", line)
+
+    def test_every_kind_of_address_is_named(self):
+        network = os.environ.get("RAMSEAL_NETWORK") != "0"
+        for c in ("acquire", "check", "upload"):
+            shown = run(c, "--help").stdout
+            for kind in ("s3://", "gs://", "azblob:", "https://", "tls://"):
+                (self.assertRegex if network else self.assertNotRegex)(shown, rf"(?m)^  {kind}")
+            if c != "upload":
+                self.assertRegex(shown, r"(?m)^  - +stdout$")
 
     def test_mistakes_are_one_line_on_stderr(self):
         self.check_usage_error(hint=NAME)

@@ -23,7 +23,7 @@ SIMULATOR = os.environ.get('RAMSEAL_SIMULATOR') != '0'  # -Dsimulator
 MACHINE = 'sim:desktop,ram=128M,allocated=80M,resident=44M,trimmed=24M,others=30M,processes=10,cache=8M,' \
           'pagefile0=128M,pagefile1=64M'
 COMMANDS = {'acquire', 'check', 'status', 'stop', 'verify', 'info', 'extract-file', 'pagefiles', 'context', 'seal',
-            'upload', 'help', 'completion', 'manual'}
+            'upload', 'help', 'version', 'completion', 'manual'}
 
 
 def output_of(*args, code=0):
@@ -33,7 +33,7 @@ def output_of(*args, code=0):
 
 
 def commands(program):
-    listed = output_of(program, '--help').split('Commands:\n')[1].split('\n\n')[0]
+    listed = output_of(program, '--help').split('General options:\n')[0]
     return set(re.findall(r'^  ([a-z-]+)', listed, re.M))
 
 

@@ -450,7 +450,7 @@ TEST(program_help_lists_commands_and_exit_codes)
 	_cleanup_free_ char *help = printed(help_of_program);
 	char line[200];
 
-	CHECK_HAS(help, "\n  make                        make a thing\n");
+	CHECK_HAS(help, "\nCommands:\n  make          make a thing\n");
 	CHECK_HAS(help, "\n  completion  ");
 	CHECK_HAS(help, "--version");
 #define X(name, number, text)                                                                      \

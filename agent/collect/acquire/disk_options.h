@@ -20,12 +20,12 @@ struct disk_options {
 /* The same where the member is called something else. */
 #define DISK_OPTIONS_AT(type, disk)                                                                \
 	CLI_STRINGS(type, disk.images, 'i', "image", "FILE",                                       \
-		    "a disk image: raw, the first file of a split one, or an E01; repeat it to "   \
-		    "name the parts of a raw image"),                                              \
+		    "a disk image: raw, the first file of a split image, or E01; repeat the "      \
+		    "option to name the parts of a raw image"),                                    \
 		CLI_STRING(type, disk.volume, 'V', "volume", "DEV",                                \
 			   "a live volume or disk, such as /dev/sda1 or \\\\.\\C:"),               \
 		CLI_UINT(type, disk.offset, 0, "offset", "SECTORS", 0, UINT64_MAX / 512,           \
-			 "where the volume begins, in sectors of 512 bytes; needed if there are "  \
+			 "where the volume starts, in 512-byte sectors; needed if the disk has "   \
 			 "several")
 
 /*

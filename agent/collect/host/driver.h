@@ -19,13 +19,14 @@ struct driver_options {
 
 #ifdef _WIN32
 #define DRIVER_DIR_OPTION(type, member)                                                            \
-	CLI_STRING(type, member, 0, "driver-dir", "DIR",                                           \
-		   "load the driver from a copy in DIR; default: the folder for temporary files")
+	CLI_STRING(                                                                                \
+		type, member, 0, "driver-dir", "DIR",                                              \
+		"load the driver from a copy in DIR; default: the directory for temporary files")
 #define DRIVER_RISK_OPTION(type, member)                                                           \
 	CLI_FLAG(type, member, 0, RISK_OPTION,                                                     \
-		 "allow what may stop Windows on this machine: a driver that does not support "    \
-		 "five levels of page tables, and modes in which reading a secure kernel's pages " \
-		 "is fatal",                                                                       \
+		 "allow what may stop Windows on this machine: a driver without support for "      \
+		 "five-level page tables, and modes in which reading a secure kernel's pages is "  \
+		 "fatal",                                                                          \
 		 .in_full = true)
 #define DRIVER_OPTIONS(type, member)                                                               \
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \

@@ -7,8 +7,8 @@
 #include "agent/shared/program/cli.h"
 
 #define STATUS_STATE_HELP                                                                          \
-	"what acquire --state said; default: acquire.json in /run/ramseal (Windows: "              \
-	"%ProgramData%\\ramseal), or without root $XDG_RUNTIME_DIR/ramseal"
+	"the file of acquire --state; default: acquire.json in /run/ramseal (Windows: "            \
+	"%ProgramData%\\ramseal), or without root in $XDG_RUNTIME_DIR/ramseal"
 
 /* The longest wait, in seconds: a year. */
 #define STATUS_WAIT_MAX  31536000

@@ -474,6 +474,8 @@ static struct remote_result azblob_probe(struct remote *remote, const void *p, s
 
 const struct remote_ops remote_azblob = {
 	.scheme = "azblob",
+	.form = "azblob:https://...",
+	.help = "a block blob in Azure; the SAS in the address is a secret, so give it with --to",
 	.open = azblob_open,
 	.begin = azblob_begin,
 	.put = azblob_put,

@@ -19,40 +19,40 @@ static enum status parse_lock(const char *text, void *at, struct err *e)
 
 static const struct option_def network_defs[] = {
 	CLI_STRING(struct network_options, to, 0, "to", "@FILE|fd:N|-",
-		   "read the address to write to from FILE, an open descriptor or stdin: for one "
-		   "that is a secret itself, such as a presigned URL"),
+		   "read the target address from FILE, a descriptor or stdin, for an address that "
+		   "is itself a secret, such as a presigned URL"),
 	CLI_STRING(struct network_options, keys, 0, "keys", "@FILE|fd:N|-",
-		   "read the keys of an object store, as in ~/.aws/credentials; default: the "
-		   "variables AWS_ACCESS_KEY_ID and so on. AWS_REGION and AWS_ENDPOINT_URL count "
-		   "unless FILE has them"),
+		   "read the object store's keys, in the format of ~/.aws/credentials; default: "
+		   "AWS_ACCESS_KEY_ID and related variables. AWS_REGION and AWS_ENDPOINT_URL apply "
+		   "unless FILE sets them"),
 	CLI_STRING(struct network_options, pin, 0, "pin", "sha256//BASE64",
-		   "trust the server that has this public key; several with ';' between them"),
+		   "trust the server with this public key; separate several with ';'"),
 	CLI_STRING(struct network_options, ca, 0, "ca", "FILE",
-		   "trust servers whose certificate was issued by one of these (PEM); this "
+		   "trust servers with a certificate issued by one of these CAs (PEM); this "
 		   "machine's own CAs are not trusted"),
 	CLI_STRING(struct network_options, client_cert, 0, "client-cert", "FILE",
-		   "our certificate, for servers that ask for one (PEM)"),
+		   "client certificate, for servers that require one (PEM)"),
 	CLI_STRING(struct network_options, client_key, 0, "client-key", "@FILE|fd:N|-",
-		   "the private key of --client-cert, or of a tls:// sender (PEM)"),
+		   "private key of --client-cert, or of a tls:// sender (PEM)"),
 	CLI_STRING(struct network_options, proxy, 0, "proxy", "URL|@FILE",
-		   "http://HOST:PORT or socks5h://HOST:PORT, in a file if it has a password; "
-		   "environment variables are ignored"),
+		   "http://HOST:PORT or socks5h://HOST:PORT; in a file if it has a password. "
+		   "Environment variables are ignored"),
 	CLI_SIZE(struct network_options, bytes_per_s, 0, "bwlimit", "SIZE", 1024, UINT64_MAX,
 		 "send at most SIZE bytes per second"),
 	CLI_SIZE(struct network_options, spool_size, 0, "spool-size", "SIZE", (uint64_t)1 << 20,
 		 (uint64_t)64 << 30,
-		 "memory for what the link has not taken yet; two pieces of the target at least"),
+		 "memory for data waiting to be sent; at least two parts of the upload"),
 	CLI_STRING(struct network_options, spool, 0, "spool", "DIR",
-		   "when --spool-size is used up, continue in an unnamed file in DIR"),
+		   "when that memory is full, continue in an unnamed file in DIR"),
 	CLI_SIZE(struct network_options, spool_max, 0, "spool-max", "SIZE", (uint64_t)1 << 20,
-		 (uint64_t)1 << 60, "limit of that file"),
+		 (uint64_t)1 << 60, "size limit of that file"),
 	CLI_STRING(struct network_options, state, 0, "upload-state", "FILE",
-		   "keep there what 'upload --finish' needs if we are killed, until all has "
-		   "arrived; without it, that asks the store what is unfinished"),
+		   "save resume state for 'upload --finish' until the upload is complete; without "
+		   "it, 'upload --finish' asks the store"),
 	CLI_PARSED(struct network_options, lock, 0, "object-lock", "MODE:UNTIL", parse_lock,
-		   "have the store keep the object until then (S3's Object Lock, Azure's "
-		   "immutability): MODE governance can be ended early by those with that right, "
-		   "compliance by nobody; UNTIL is 2027-01-31, 2027-01-31T12:00:00Z or 90d"),
+		   "have the store retain the object (S3 Object Lock, Azure immutability). MODE "
+		   "governance can be lifted early by those with that right, compliance by nobody; "
+		   "UNTIL is 2027-01-31, 2027-01-31T12:00:00Z or 90d"),
 };
 
 const struct option_group network_option_group = { network_defs, ARRAY_SIZE(network_defs) };

@@ -221,6 +221,9 @@ static struct remote_result put_whole(struct remote *remote, struct blob *from, 
 
 const struct remote_ops remote_put = {
 	.scheme = "https",
+	.form = "https://HOST/PATH",
+	.help = "a web server or presigned URL that accepts PUT; for a finished file only, with "
+		"'upload'",
 	.open = put_open,
 	.whole = put_whole,
 	.destroy = put_destroy,

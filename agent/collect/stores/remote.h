@@ -60,7 +60,8 @@ struct remote_piece {
 };
 
 struct remote_ops {
-	const char *scheme; /* "s3", as in "s3://BUCKET/KEY" */
+	const char *scheme;      /* "s3", as in "s3://BUCKET/KEY" */
+	const char *form, *help; /* the same for --help, and what it is; NULL: not mentioned */
 
 	/*
 	 * Takes the address apart. Nothing is sent. ST_USAGE with what is wrong, and no secret.

@@ -508,6 +508,8 @@ static struct remote_result s3_probe(struct remote *remote, const void *p, size_
 
 const struct remote_ops remote_s3 = {
 	.scheme = "s3",
+	.form = "s3://BUCKET/KEY",
+	.help = "an object in Amazon S3, or in the compatible store at AWS_ENDPOINT_URL",
 	.open = s3_open,
 	.begin = s3_begin,
 	.put = s3_put,
@@ -523,6 +525,8 @@ const struct remote_ops remote_s3 = {
 
 const struct remote_ops remote_gs = {
 	.scheme = "gs",
+	.form = "gs://BUCKET/OBJECT",
+	.help = "an object in Google Cloud Storage, with HMAC keys",
 	.open = gs_open,
 	.begin = s3_begin,
 	.put = s3_put,

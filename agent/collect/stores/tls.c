@@ -293,6 +293,8 @@ static struct remote_result tls_abandon(struct remote *r, struct err *e)
 
 const struct remote_ops remote_tls = {
 	.scheme = "tls",
+	.form = "tls://HOST:PORT",
+	.help = "another machine that runs 'ramseal receive'",
 	.open = tls_open,
 	.begin = tls_begin,
 	.put = tls_put,

@@ -26,10 +26,9 @@ const enum copy copy_of_choice[] = { CHOICE_MAP(X) };
 
 static const struct option_def options[] = {
 	CLI_UINT(struct process_options, pid, 'p', "pid", "PID", 0, UINT32_MAX,
-		 "the process to look into; `ramseal info` lists them"),
+		 "the process to examine; `ramseal info` lists PIDs"),
 	CLI_CHOICE(struct process_options, tables, 'T', "tables", NULL, copy_choices,
-		   "use the page tables in the memory image itself, or the copies read before or "
-		   "after it"),
+		   COPY_CHOICE_HELP),
 	CLI_GROUP(struct process_options, symbols, &symbol_option_group),
 };
 

@@ -17,6 +17,9 @@ struct process_options {
 /* For CLI_GROUP(…, struct process_options). */
 extern const struct option_group process_option_group;
 
+#define COPY_CHOICE_HELP                                                                           \
+	"use the page tables in the memory image itself, or the copies read before or after it"
+
 /* Of --tables: the image's first, because that is the default. */
 extern const char *const copy_choices[];
 extern const enum copy copy_of_choice[];

@@ -12,13 +12,14 @@
 #define FILETIME_1970 UINT64_C(116444736000000000)
 
 static const struct option_def options[] = {
-	CLI_STRINGS(struct read_file_options, from, 0, "file-pages", "FROM",
-		    "Windows: pages that only a mapped file has come from that file: FROM is a "
-		    "disk image, a live volume or disk, or '" FILE_ORIGIN_CONTAINER
-		    "' for the files that the container holds; several are tried in order"),
+	CLI_STRINGS(
+		struct read_file_options, from, 0, "file-pages", "FROM",
+		"Windows: take pages that only a mapped file has from that file. FROM is a disk "
+		"image, a live volume or disk, or '" FILE_ORIGIN_CONTAINER
+		"' for the files in the container; several are tried in order"),
 	CLI_UINT(struct read_file_options, offset, 0, "offset", "SECTORS", 0, UINT64_MAX / 512,
-		 "with --file-pages: where the volume begins, in sectors of 512 bytes; needed if "
-		 "several have the file"),
+		 "with --file-pages: where the volume starts, in 512-byte sectors; needed if "
+		 "several volumes have the file"),
 };
 
 const struct option_group read_file_option_group = { options, ARRAY_SIZE(options) };

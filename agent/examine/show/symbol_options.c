@@ -8,9 +8,9 @@
 
 static const struct option_def options[] = {
 	CLI_STRINGS(struct symbol_options, files, 0, "symbols", "FILE",
-		    "ISF (JSON) or PDB of the kernel or of a module, with its GUID and age"),
+		    "ISF (JSON) or PDB of the kernel or a module; GUID and age must match"),
 	CLI_FLAG(struct symbol_options, force, 0, "force-symbols",
-		 "use a kernel's symbols whatever GUID they have", .in_full = true),
+		 "use these kernel symbols whatever their GUID", .in_full = true),
 };
 
 const struct option_group symbol_option_group = { options, ARRAY_SIZE(options) };

@@ -6,8 +6,8 @@
 static const struct option_def identity_options[] = {
 	CLI_STRINGS(
 		struct identity_options, files, 0, "identity", "FILE",
-		"decrypt a container that is encrypted with age, with the secret keys in FILE, as "
-		"age-keygen writes them"),
+		"decrypt an encrypted container with the age secret keys in FILE, as written by "
+		"age-keygen"),
 };
 
 const struct option_group identity_option_group = { identity_options,

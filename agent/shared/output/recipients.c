@@ -7,10 +7,9 @@
 
 static const struct option_def recipient_options[] = {
 	CLI_STRINGS(struct recipient_options, recipients, 0, "recipient", "age1...",
-		    "encrypt the container with age, so that only the holder of this recipient's "
-		    "secret key can read it"),
+		    "encrypt the container with age, so that only this recipient can read it"),
 	CLI_STRINGS(struct recipient_options, files, 0, "recipients-file", "FILE",
-		    "the same for every recipient in FILE, one per line"),
+		    "encrypt for every recipient in FILE, one per line"),
 };
 
 const struct option_group recipient_option_group = { recipient_options,

@@ -12,8 +12,8 @@
 
 static const struct option_def global_options[] = {
 	CLI_FLAG(struct cli_globals, log_json, 0, "log-json",
-		 "log JSON lines to stderr, with progress once a second"),
-	CLI_FLAG(struct cli_globals, quiet, 'q', "quiet", "only warnings and errors"),
+		 "log JSON lines to stderr, with progress every second"),
+	CLI_FLAG(struct cli_globals, quiet, 'q', "quiet", "print only warnings and errors"),
 	CLI_FLAG(struct cli_globals, verbose, 'v', "verbose", "log more"),
 	CLI_FLAG(struct cli_globals, help, 'h', "help", "show this help"),
 };
@@ -24,30 +24,36 @@ static const struct option_def global_options[] = {
  */
 static const struct option_def program_options[] = {
 	CLI_FLAG(struct cli_globals, version, 'V', "version",
-		 "show the version; with --verbose also what it is linked with"),
+		 "show the version; with --verbose also the libraries"),
 	CLI_FLAG(struct cli_globals, licences, 0, "licences",
-		 "print the licences of ramseal and of all that it is linked with"),
+		 "print the licences of ramseal and its libraries"),
+};
+
+struct option_place {
+	size_t at;           /* where the value goes */
+	const char *heading; /* above it in --help; NULL: none */
 };
 
 /*
- * The *i-th of these options, groups opened; *ret_at is where its value goes, `base` where the
- * offsets count from. NULL: there are fewer, and *i is less by them.
+ * The *i-th of these options, groups opened; `base` is where the offsets count from. NULL: there
+ * are fewer, and *i is less by them.
  */
 static const struct option_def *nth_option(const struct option_def *options, size_t n, size_t base,
-					   size_t *i, size_t *ret_at)
+					   size_t *i, struct option_place *ret)
 {
 	for (size_t k = 0; k < n; k++) {
 		const struct option_def *o = &options[k];
 
-		if (o->kind == OPTION_GROUP) {
-			const struct option_def *found =
-				nth_option(o->group->options, o->group->n_options, base + o->offset,
-					   i, ret_at);
+		if (o->kind == OPTION_HEADING) {
+			ret->heading = o->help;
+		} else if (o->kind == OPTION_GROUP) {
+			const struct option_def *found = nth_option(
+				o->group->options, o->group->n_options, base + o->offset, i, ret);
 
 			if (found)
 				return found;
 		} else if (!*i) {
-			*ret_at = base + o->offset;
+			ret->at = base + o->offset;
 			return o;
 		} else {
 			(*i)--;
@@ -58,7 +64,21 @@ static const struct option_def *nth_option(const struct option_def *options, siz
 
 const struct option_def *cli__own_option(const struct command *c, size_t i, size_t *ret_at)
 {
-	return c ? nth_option(c->options, c->n_options, 0, &i, ret_at) : NULL;
+	struct option_place place = { 0 };
+	const struct option_def *o = NULL;
+
+	if (c)
+		o = nth_option(c->options, c->n_options, 0, &i, &place);
+	if (o)
+		*ret_at = place.at;
+	return o;
+}
+
+const char *cli_heading(const struct command *c, size_t i)
+{
+	struct option_place place = { 0 };
+
+	return nth_option(c->options, c->n_options, 0, &i, &place) ? place.heading : NULL;
 }
 
 size_t cli_own_options(const struct command *c)
@@ -247,6 +267,7 @@ static enum status parse_value(const struct option_def *o, const char *text, voi
 	case OPTION_PARSED:
 		return parse_parsed(o, text, at, e);
 	case OPTION_GROUP:
+	case OPTION_HEADING:
 		break;
 	}
 	return ST_SYSTEM;

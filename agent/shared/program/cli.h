@@ -46,6 +46,7 @@ enum option_kind {
 	OPTION_STRINGS, /* struct cli_strings: may be given more than once */
 	OPTION_PARSED,  /* anything: parse() fills it */
 	OPTION_GROUP,   /* a struct, and the options that fill it; they stand in this one's place */
+	OPTION_HEADING, /* no option: `help` is the heading of those that follow */
 };
 
 struct cli_strings {
@@ -156,6 +157,9 @@ struct option_group {
 	  .help = (help_),                                                                         \
 	  __VA_ARGS__ }
 
+/* In --help, "What to read:" above the options behind it, up to the next heading. */
+#define CLI_HEADING(text) { .kind = OPTION_HEADING, .help = (text) }
+
 #define CLI_GROUP(type, member, group_)                                                            \
 	{ .kind = OPTION_GROUP, .offset = offsetof(type, member), .group = (group_) }
 
@@ -168,11 +172,21 @@ struct operands_def {
 	bool command; /* it is the name of a command */
 };
 
+/* A command line for --help. In `line`, %s stands for the program's name. */
+struct cli_example {
+	const char *text; /* what it does, with a capital; a colon is added */
+	const char *line;
+};
+
+#define CLI_EXAMPLES_MAX 4
+
 struct cli;
 
 struct command {
 	const char *name;
-	const char *summary; /* one line, lower case, no full stop */
+	const char *summary;                           /* one line, lower case, no full stop */
+	size_t group;                                  /* index into the program's groups */
+	struct cli_example examples[CLI_EXAMPLES_MAX]; /* those after the last have no text */
 	struct operands_def operands;
 	const struct option_def *options;
 	size_t n_options;
@@ -201,6 +215,9 @@ struct program {
 	const char *summary;
 	const struct command *const *commands;
 	size_t n_commands;
+	/* Headings for the commands in --help; a group without commands is left out. */
+	const char *const *groups;
+	size_t n_groups;
 };
 
 /* Valid for every command. */
@@ -221,6 +238,12 @@ const struct option_def *cli_option(const struct command *c, size_t i);
 
 /* So many of them are the command's own. */
 size_t cli_own_options(const struct command *c);
+
+/* The heading above the i-th of the command's own options, or NULL. */
+const char *cli_heading(const struct command *c, size_t i);
+
+/* The command line of an example, for free(); NULL if out of memory. */
+char *cli_example_line(const struct program *p, const struct cli_example *x);
 
 struct cli {
 	const struct program *program;

@@ -8,6 +8,9 @@
 #include "agent/shared/program/text.h"
 #include "formats/base/words.h"
 
+/* Wide enough for the longest name of a command, "extract-file". */
+#define COMMAND_COLUMN 16
+
 /* The default as the user would write it, or "" if there is none to speak of. */
 static void default_text(const struct option_def *o, const uint8_t *at, char *ret, size_t size)
 {
@@ -43,6 +46,7 @@ static void default_text(const struct option_def *o, const uint8_t *at, char *re
 	case OPTION_STRINGS:
 	case OPTION_PARSED:
 	case OPTION_GROUP:
+	case OPTION_HEADING:
 		break;
 	}
 }
@@ -91,6 +95,50 @@ static void put_sentence(FILE *to, const char *text)
 	cli_put_notes(to, line);
 }
 
+char *cli_example_line(const struct program *p, const struct cli_example *x)
+{
+	const char *at = x->line, *next;
+	char *ret = NULL;
+	size_t size;
+	FILE *line = open_memstream(&ret, &size);
+
+	if (!line)
+		return NULL;
+	for (; (next = strstr(at, "%s")); at = next + 2)
+		fprintf(line, "%.*s%s", (int)(next - at), at, p->name);
+	fputs(at, line);
+	return fclose(line) ? free(ret), NULL : ret;
+}
+
+static void put_examples(const struct program *p, const struct command *c, FILE *to)
+{
+	if (c->examples[0].text)
+		fprintf(to, "\nExamples:\n");
+	for (size_t i = 0; i < CLI_EXAMPLES_MAX && c->examples[i].text; i++) {
+		_cleanup_free_ char *line = cli_example_line(p, &c->examples[i]);
+
+		char text[200];
+
+		snprintf(text, sizeof(text), "%s:", c->examples[i].text);
+		cli__put_paragraph(to, 2, text);
+		cli__put_paragraph(to, 6, line ? line : c->examples[i].line);
+	}
+}
+
+static void put_own_options(const struct command *c, FILE *to)
+{
+	const char *last = NULL;
+
+	for (size_t i = 0; i < cli_own_options(c); i++) {
+		const char *heading = cli_heading(c, i);
+
+		if (!i || heading != last)
+			fprintf(to, "\n%s:\n", heading ? heading : "Options");
+		last = heading;
+		help_option(c, i, to);
+	}
+}
+
 void cli_help_command(const struct program *p, const struct command *c, FILE *to)
 {
 	fprintf(to, "Usage: %s %s [OPTION...]%s%s%s%s\n\n", p->name, c->name,
@@ -98,13 +146,11 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 		c->operands.text ? c->operands.text : "",
 		c->operands.text && !c->operands.min ? "]" : "");
 	put_sentence(to, c->summary);
-	if (c->n_options)
-		fprintf(to, "\nOptions:\n");
-	for (size_t i = 0; cli_option(c, i); i++) {
-		if (i == cli_own_options(c))
-			fprintf(to, "\nGeneral options:\n");
+	put_examples(p, c, to);
+	put_own_options(c, to);
+	fprintf(to, "\nGeneral options:\n");
+	for (size_t i = cli_own_options(c); cli_option(c, i); i++)
 		help_option(c, i, to);
-	}
 	if (c->notes || c->put_notes)
 		fputc('\n', to);
 	if (c->put_notes)
@@ -134,9 +180,34 @@ static void put_exit_code(FILE *to, int number, const char *text)
 }
 
 static const char abbreviations[] =
-	"Commands and long options can be abbreviated as long as they are unambiguous. Write them "
+	"Commands and long options can be shortened as long as they stay unambiguous. Spell them "
 	"out in\n"
-	"scripts: a later version may have another one that begins so.\n";
+	"scripts: a later version may add another that starts the same way.\n";
+
+static void put_group(const struct program *p, size_t group, const char *heading, FILE *to)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->n_commands; i++) {
+		const struct command *c = p->commands[i];
+
+		if (p->n_groups && c->group != group)
+			continue;
+		if (!any)
+			fprintf(to, "\n%s:\n", heading);
+		any = true;
+		cli__put_explained(to, (size_t)fprintf(to, "  %s", c->name), COMMAND_COLUMN,
+				   c->summary);
+	}
+}
+
+static void put_groups(const struct program *p, FILE *to)
+{
+	if (!p->n_groups)
+		put_group(p, 0, "Commands", to);
+	for (size_t i = 0; i < p->n_groups; i++)
+		put_group(p, i, p->groups[i], to);
+}
 
 void cli_help_program(const struct program *p, FILE *to)
 {
@@ -144,10 +215,7 @@ void cli_help_program(const struct program *p, FILE *to)
 
 	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
 	put_sentence(to, p->summary);
-	fprintf(to, "\nCommands:\n");
-	for (size_t i = 0; i < p->n_commands; i++)
-		cli_put_wrapped(to, (size_t)fprintf(to, "  %s", p->commands[i]->name),
-				p->commands[i]->summary);
+	put_groups(p, to);
 	fprintf(to, "\nGeneral options:\n");
 	for (size_t i = 0; cli_option(NULL, i); i++)
 		help_option(NULL, i, to);
@@ -156,7 +224,7 @@ void cli_help_program(const struct program *p, FILE *to)
 	EXIT_MAP(X)
 #undef X
 	fputc('\n', to);
-	snprintf(line, sizeof(line), "'%s help COMMAND' shows the options of a command.\n",
+	snprintf(line, sizeof(line), "'%s help COMMAND' shows examples and options of a command.\n",
 		 p->name);
 	cli_put_notes(to, line);
 	cli_put_notes(to, abbreviations);

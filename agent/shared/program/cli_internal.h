@@ -6,8 +6,7 @@
 #include "agent/shared/program/cli.h"
 
 /*
- * The command's own i-th option; NULL behind the last. *ret_at is where its value goes in the
- * command's values.
+ * The command's own i-th option, or NULL. *ret_at is where its value goes in the command's values.
  */
 const struct option_def *cli__own_option(const struct command *c, size_t i, size_t *ret_at);
 
@@ -21,6 +20,12 @@ enum status cli__find_letter(const struct cli *cli, char letter, size_t *ret, st
 
 /* How wide help may be there. */
 size_t cli__width(FILE *to);
+
+/* As cli_put_wrapped(), but explanations begin at `column`, unless lines are too narrow for that. */
+void cli__put_explained(FILE *to, size_t at, size_t column, const char *text);
+
+/* Indented by so much; lines after the first by four more. */
+void cli__put_paragraph(FILE *to, size_t indent, const char *text);
 
 /* For words_join() and the like: cli_suggestion() of a struct option_def. */
 const char *cli__suggestion_at(const void *of, size_t i);

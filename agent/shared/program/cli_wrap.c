@@ -21,17 +21,12 @@ size_t cli__width(FILE *to)
 	return MAX(MIN(told, WIDTH_MAX), WIDTH_MIN);
 }
 
-/* Where explanations begin. */
-static size_t column(size_t width)
-{
-	return width < WIDTH_NARROW ? COLUMN_NARROW : COLUMN;
-}
-
 /* A text that is being written; lines that follow the first begin at `indent`. */
 struct wrap {
 	FILE *to;
 	size_t width, indent;
-	size_t at; /* the column that is reached; 0: the line has not begun */
+	size_t at;       /* the column that is reached; 0: the line has not begun */
+	bool after_word; /* the next word in this line needs a blank before it */
 };
 
 static void wrap_end(struct wrap *w)
@@ -39,6 +34,7 @@ static void wrap_end(struct wrap *w)
 	if (w->at)
 		fputc('\n', w->to);
 	w->at = 0;
+	w->after_word = false;
 }
 
 static void wrap_text(struct wrap *w, const char *text, size_t n)
@@ -49,13 +45,14 @@ static void wrap_text(struct wrap *w, const char *text, size_t n)
 
 		while (i + length < n && word[length] != ' ')
 			length++;
-		if (w->at > w->indent && w->at + 1 + length > w->width)
+		if (w->after_word && w->at + 1 + length > w->width)
 			wrap_end(w);
 		if (!w->at)
 			w->at += (size_t)fprintf(w->to, "%*s", (int)w->indent, "");
-		else if (w->at > w->indent)
+		else if (w->after_word)
 			w->at += (size_t)fprintf(w->to, " ");
 		w->at += (size_t)fprintf(w->to, "%.*s", (int)length, word);
+		w->after_word = true;
 		for (i += length; i < n && text[i] == ' '; i++)
 			;
 	}
@@ -70,12 +67,29 @@ static void wrap_to_indent(struct wrap *w)
 		w->at += (size_t)fprintf(w->to, "%*s", (int)(w->indent - w->at), "");
 }
 
-void cli_put_wrapped(FILE *to, size_t at, const char *text)
+void cli__put_explained(FILE *to, size_t at, size_t column, const char *text)
 {
 	const size_t width = cli__width(to);
-	struct wrap w = { .to = to, .width = width, .indent = column(width), .at = at };
+	struct wrap w = { .to = to,
+			  .width = width,
+			  .indent = width < WIDTH_NARROW ? COLUMN_NARROW : column,
+			  .at = at };
 
 	wrap_to_indent(&w);
+	wrap_text(&w, text, strlen(text));
+	wrap_end(&w);
+}
+
+void cli_put_wrapped(FILE *to, size_t at, const char *text)
+{
+	cli__put_explained(to, at, COLUMN, text);
+}
+
+void cli__put_paragraph(FILE *to, size_t indent, const char *text)
+{
+	struct wrap w = { .to = to, .width = cli__width(to), .indent = indent + 4 };
+
+	w.at = (size_t)fprintf(to, "%*s", (int)indent, "");
 	wrap_text(&w, text, strlen(text));
 	wrap_end(&w);
 }
