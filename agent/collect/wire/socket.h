@@ -31,7 +31,9 @@ enum status socket_wait(net_socket s, enum socket_event what, unsigned ms, struc
 enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct err *e);
 enum status socket_write(net_socket s, const void *p, size_t len, size_t *done, struct err *e);
 void socket_end(net_socket s); /* nothing more will be written */
-/* The next byte, which stays there. ST_OK with *there false: none has come yet. ST_END: at the end. */
+/*
+ * The next byte, which stays there. ST_OK with *there false: none has come yet. ST_END: at the end.
+ */
 enum status socket_peek(net_socket s, uint8_t *ret, bool *there, struct err *e);
 
 /* "[2001:db8::1]:65535", with room for a scope. */

@@ -35,7 +35,7 @@ json_t *smear_not_applicable_json(void);
  */
 #define SMEAR_USABLE 1
 
-/* If more of all pages are at risk, in percent, a second acquisition is worth it (docs/RESULTS.md). */
+/* A second acquisition is worth it if more percent of all pages are at risk (docs/RESULTS.md). */
 #define SMEAR_AGAIN  10
 
 struct smear_advice {

@@ -200,9 +200,9 @@ struct pte win_pte_decode(const struct win_pte_context *c, uint64_t raw)
 }
 
 /*
- * Since build 22621, as MemProcFS recognises them (vmm/mm/mm_win.c, c3aa810, line 32). Such an entry
- * is a pointer as a whole, so its bits 10 and 11 mean nothing. To look like one, a subsection's
- * address would have to start with 0xffffffff8, where there is no pool.
+ * Since build 22621, as MemProcFS recognises them (vmm/mm/mm_win.c, c3aa810, line 32). Such an
+ * entry is a pointer as a whole, so its bits 10 and 11 mean nothing. To look like one, a
+ * subsection's address would have to start with 0xffffffff8, where there is no pool.
  */
 static bool is_file_backed(const struct win_pte_context *c, uint64_t raw)
 {

@@ -21,7 +21,7 @@ enum status cli__find_letter(const struct cli *cli, char letter, size_t *ret, st
 /* How wide help may be there. */
 size_t cli__width(FILE *to);
 
-/* As cli_put_wrapped(), but explanations begin at `column`, unless lines are too narrow for that. */
+/* As cli_put_wrapped(), but explanations begin at `column`, unless lines are too narrow. */
 void cli__put_explained(FILE *to, size_t at, size_t column, const char *text);
 
 /* Indented by so much; lines after the first by four more. */
