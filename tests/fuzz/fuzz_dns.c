@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "agent/examine/heap/dns_cache.h"
+#include "agent/examine/heap/dns/cache.h"
 #include "tests/fuzz/changes.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Heaps that are walked twice, page by page and with the notes that a sweep makes of their pages
- * (agent/examine/heap/heap_notes.c): both must tell of the same blocks, and count the same.
+ * (agent/examine/heap/nt/notes.c): both must tell of the same blocks, and count the same.
  */
 #ifndef RAMSEAL_TESTS_GEN_SWEPT_HEAPS_H
 #define RAMSEAL_TESTS_GEN_SWEPT_HEAPS_H

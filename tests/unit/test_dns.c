@@ -2,7 +2,7 @@
 /* Records of the DNS resolver by their shape, out of memory made by hand. */
 #include "tests/unit/test.h"
 
-#include "agent/examine/heap/dns.h"
+#include "agent/examine/heap/dns/records.h"
 #include "tests/unit/sparse_view.h"
 
 #define RECORD UINT64_C(0x10040)

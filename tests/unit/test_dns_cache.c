@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/examine/heap/dns_cache.h"
+#include "agent/examine/heap/dns/cache.h"
 #include "agent/simulator/heap.h"
 #include "agent/simulator/heap_dns.h"
 #include "formats/base/bytes.h"

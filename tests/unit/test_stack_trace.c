@@ -2,8 +2,8 @@
 /* Stack traces of blocks: entries of the database, and headers with something behind them. */
 #include "tests/unit/test.h"
 
-#include "agent/examine/heap/heap_internal.h"
-#include "agent/examine/heap/stack_trace.h"
+#include "agent/examine/heap/base/heap_internal.h"
+#include "agent/examine/heap/base/stack_trace.h"
 #include "tests/unit/sparse_view.h"
 
 #define ENTRY UINT64_C(0x500010)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The heaps of a process: which there are (heap_lists.c, heap_unnamed.c), what the head of each
- * says, and which walks one is for.
+ * The heaps of a process: which there are (heap_lists.c, nt/unnamed.c), what the head of each says,
+ * and which walks one is for.
  */
 #include "agent/examine/heap/heap.h"
 
 #include <string.h>
 
-#include "agent/examine/heap/heap_internal.h"
+#include "agent/examine/heap/heap_lists.h"
+#include "agent/examine/heap/nt/nt.h"
+#include "agent/examine/heap/segment/segment.h"
 #include "agent/shared/program/interrupt.h"
 #include "formats/base/array.h"
 
@@ -138,6 +140,19 @@ static int by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
+/* Full page heap has nothing where heaps have segments. */
+static enum status find_page_blocks(struct heaps *h, struct err *e)
+{
+	_cleanup_ranges_ struct range_list taken = { 0 };
+	enum status st = heap__add_segment_ranges(h, &taken, e);
+
+	if (!st)
+		st = heap__add_segment_areas(h, 0, &taken, e);
+	range_list_tidy(&taken, NULL);
+	range_list_join(&taken);
+	return st ? st : heap__find_page_blocks(h, &taken, e);
+}
+
 static enum status find_all(struct heaps *h, struct err *e)
 {
 	enum status st = heap__find_listed(h, e);
@@ -157,7 +172,7 @@ static enum status find_all(struct heaps *h, struct err *e)
 	if (!st)
 		st = heap__find_segment_heaps(h, e);
 	if (!st && heap__page_heap_may_be(h))
-		st = heap__find_page_blocks(h, e);
+		st = find_page_blocks(h, e);
 	array_sort(h->at, h->count, sizeof(*h->at), by_address);
 	return st;
 }
@@ -197,6 +212,18 @@ void heaps_close(struct heaps *h)
 	free(h->notes);
 	heap__drop_segment_heaps(h);
 	free(h);
+}
+
+enum status heaps_segments(const struct heaps *h, size_t i, struct range_list *ret, struct err *e)
+{
+	size_t count;
+	const struct heap_segment *s = heap__segments(h, h->at[i].address, &count);
+	enum status st = ST_OK;
+
+	for (size_t k = 0; k < count && !st; k++)
+		if (s[k].base < s[k].end)
+			st = range_list_add(ret, s[k].base, s[k].end - 1, e);
+	return st ? st : heap__add_segment_areas(h, h->at[i].address, ret, e);
 }
 
 void heaps_forget_page(struct heaps *h)

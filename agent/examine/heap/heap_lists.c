@@ -3,7 +3,9 @@
  * Which heaps there are: those that the PEB lists, those on the chain that 24H2 has instead, and
  * those that private ranges begin with.
  */
-#include "agent/examine/heap/heap_internal.h"
+#include "agent/examine/heap/heap_lists.h"
+
+#include "agent/examine/heap/nt/nt.h"
 
 /*
  * PEB: ProcessHeap at 30, NumberOfHeaps, MaximumNumberOfHeaps, ProcessHeaps at e8, ec, f0, of x86

@@ -7,7 +7,7 @@
 #define RAMSEAL_AGENT_EXAMINE_HEAP_TRACE_POOL_H
 
 #include "agent/examine/heap/block_list.h"
-#include "agent/examine/heap/stack_trace.h"
+#include "agent/examine/heap/base/stack_trace.h"
 
 struct trace_pool_plan {
 	const struct memory_view *memory;

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "agent/examine/heap/dns_cache.h"
+#include "agent/examine/heap/dns/cache.h"
 
 static const char *const linked_names[] = {
 	[DNS_LINKED_FROM_RECORD] = "record",

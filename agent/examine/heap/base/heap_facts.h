@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of a heap, of each block in it, and of what a walk met: what heap.h tells, and what
+ * the readers of each kind of heap fill in.
+ *
+ * Layouts: the types of ntdll's and ntoskrnl's public PDBs, as JPCERTCC/Windows-Symbol-Tables at
+ * 11ad856, ntdiff/headers at 5dcfad1 (20H1, 22H2), volatilityfoundation/volatility at 328a178
+ * (Vista, 7, 8) and winsiderss/systeminformer at 103cc43 (heapstruct.h, 24H2) have them.
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_HEAP_BASE_HEAP_FACTS_H
+#define RAMSEAL_AGENT_EXAMINE_HEAP_BASE_HEAP_FACTS_H
+
+#include "agent/examine/virtual/memory_view.h"
+#include "formats/base/range.h"
+
+/* A process with more has none of ours left to say: thousands are a leak already. */
+#define HEAPS_MAX                4096
+
+/*
+ * So many pages are asked for, for one process, the same one again included: those of 1 GiB are
+ * 2^18. It bounds what bytes that were made to send us back and forth can cost.
+ */
+#define HEAP_FETCHES_MAX         (UINT64_C(1) << 26)
+
+/* LFH containers of one heap; each holds tens to thousands of blocks. 16 bytes each. */
+#define HEAP_USER_BLOCKS_MAX     (1U << 20)
+
+/* Blocks of full page heap of one process: each takes 8 KiB of it at least. 40 bytes each. */
+#define HEAP_PAGE_BLOCKS_MAX     (1U << 22)
+
+/* NtGlobalFlag's bit for page heap, which GFlags calls hpa (windows-driver-docs, GFlags). */
+#define GLOBAL_FLAG_PAGE_HEAP    UINT32_C(0x02000000)
+#define GLOBAL_FLAG_STACK_TRACES UINT32_C(0x00001000) /* +ust */
+
+struct heap_sources {
+	const struct memory_view *memory; /* borrowed until heaps_close() */
+	uint64_t peb;                     /* 0: none, or not known */
+	uint64_t peb32;                   /* of a WoW64 process, which has both; 0: none, or: */
+	bool peb32_lost;                  /* it can't be had */
+	/*
+	 * The private ranges that can be read and written, tidy; borrowed. Where they are not the
+	 * process's VADs, so that one may begin within, every 64 KiB are looked at.
+	 */
+	const struct range_list *ranges;
+	bool not_vads;
+};
+
+#define HEAP_KIND_MAP(X)                                                                           \
+	X(HEAP_UNREAD, "unreadable") /* its first page can't be had, nor its key be recovered */   \
+	X(HEAP_NT, "nt")                                                                           \
+	X(HEAP_SEGMENT, "segment") /* of Windows 10 and later; walked where .layout is set */      \
+	X(HEAP_PAGE, "page heap")  /* its blocks have pages of their own */                        \
+	X(HEAP_OTHER, "not a heap")
+
+enum heap_kind {
+#define X(name, text) name,
+	HEAP_KIND_MAP(X)
+#undef X
+		HEAP_KINDS
+};
+
+const char *heap_kind_name(enum heap_kind k);
+
+/* Where the 8 bytes come from that chunk headers are combined with. */
+#define HEAP_KEY_MAP(X)                                                                            \
+	X(KEY_NONE, "unknown")                                                                     \
+	X(KEY_READ, "read")           /* from the heap's first page */                             \
+	X(KEY_RECOVERED, "recovered") /* by voting: its first page can't be had, or lies */        \
+	X(KEY_PLAIN, "none")          /* the heap does not encode its headers */
+
+enum heap_key {
+#define X(name, text) name,
+	HEAP_KEY_MAP(X)
+#undef X
+		HEAP_KEYS
+};
+
+const char *heap_key_name(enum heap_key k);
+
+#define HEAP_KEY_SIZE 8
+
+struct heap_info {
+	uint64_t address;
+	enum heap_kind kind;
+	bool wide;    /* of 64-bit code */
+	bool listed;  /* the PEB's list has it */
+	bool chained; /* the chain of 24H2 has it (from build 26100 on) */
+	bool found;   /* the start of a range looks like it */
+	/*
+	 * None of these: ranges that have lost their first page have its chunk headers. Then
+	 * .address is where the first of them begins, and can be that of a segment.
+	 */
+	bool unnamed;
+	bool segments_followed; /* its list of segments could be read to its end */
+	bool head;              /* its first page was read; then: */
+	bool old;               /* the layout of Vista and 7 */
+	bool counted;           /* the counters are set */
+	uint64_t front_end;     /* its LFH, which refers back to the heap; 0: none was seen */
+	uint32_t flags;
+	uint32_t index;             /* in the PEB's list, from 1; 0: none */
+	uint64_t total_free;        /* bytes, as the heap counts them */
+	uint64_t counted_reserved;  /* bytes */
+	uint64_t counted_committed; /* bytes */
+	enum heap_key key_from;     /* of a segment heap: HeapKey, which is the process's */
+	uint8_t key[HEAP_KEY_SIZE];
+	const char *layout; /* of a segment heap: the first build that has it; NULL: not known */
+};
+
+#define HEAP_PLACE_MAP(X)                                                                          \
+	X(PLACE_BACK_END, "back-end")                                                              \
+	X(PLACE_LFH, "lfh")                                                                        \
+	X(PLACE_VIRTUAL, "virtual")                                                                \
+	X(PLACE_PAGE_HEAP, "page-heap") /* light: in place of the block that it lies in */         \
+	X(PLACE_VS, "vs")               /* of segment heaps; PLACE_LFH is, too */                  \
+	X(PLACE_SEGMENT, "segment")     /* page ranges of a segment heap's segments */             \
+	X(PLACE_LARGE, "large")         /* of segment heaps: with a VirtualAlloc of its own */
+
+enum heap_place {
+#define X(name, text) name,
+	HEAP_PLACE_MAP(X)
+#undef X
+		HEAP_PLACES
+};
+
+const char *heap_place_name(enum heap_place p);
+
+#define HEAP_STATE_MAP(X)                                                                          \
+	X(BLOCK_BUSY, "busy")                                                                      \
+	X(BLOCK_FREE, "free")                                                                      \
+	X(BLOCK_INTERNAL, "internal") /* the heap's own: containers of LFH blocks, zones */
+
+enum heap_state {
+#define X(name, text) name,
+	HEAP_STATE_MAP(X)
+#undef X
+		HEAP_STATES
+};
+
+const char *heap_state_name(enum heap_state s);
+
+struct heap_allocation {
+	size_t heap;        /* which of heaps_at() */
+	uint64_t address;   /* of the data, which is what the program has */
+	uint64_t size;      /* bytes that can be used, those in the next header included */
+	uint64_t requested; /* bytes that were asked for; 0 unless has_requested */
+	/* The segment, the LFH or VS subsegment, the VirtualAlloc, or page heap's first page. */
+	uint64_t container;
+	uint64_t trace; /* where its stack trace is, for stack_trace_read(); 0: has none */
+	enum heap_place place;
+	enum heap_state state;
+	uint16_t frames;    /* of those that lie at `trace`; 0: an entry of the database does */
+	bool has_requested; /* busy, and its header could be read and says so */
+	/*
+	 * Pages before it are missing, and it is known by headers that confirm each other; so would
+	 * be a copy of a heap inside a block whose own header is lost.
+	 */
+	bool island;
+};
+
+struct heap_tally {
+	uint64_t blocks;
+	uint64_t bytes; /* requested where that is known, else size */
+};
+
+/* What heaps_walk() met. All in bytes unless they say otherwise. */
+struct heap_stats {
+	struct heap_tally blocks[HEAP_PLACES][HEAP_STATES];
+	uint64_t largest_free;    /* of the back end */
+	uint64_t segments;        /* number */
+	uint64_t segments_unread; /* number: their first page can't be had */
+	uint64_t holes;           /* number of uncommitted ranges */
+	uint64_t reserved;        /* by the segments' heads, VirtualAlloc blocks left out */
+	uint64_t uncommitted;     /* the same */
+	uint64_t free_chunks;     /* with headers, to be compared with total_free */
+	/* In pages that can't be had, where headers must have been; not in those that are none. */
+	uint64_t lost;
+	uint64_t unlinked;        /* could be read, but no chain of headers was found */
+	uint64_t containers;      /* number: of LFH blocks */
+	uint64_t containers_lost; /* number: what is in them can't be told */
+	uint64_t containers_lost_bytes;
+	uint64_t contradictions; /* number: headers, bitmaps or links that deny each other */
+	uint64_t resynchronised; /* number */
+	uint64_t islands;        /* number of blocks with .island */
+	bool cut;                /* HEAP_FETCHES_MAX or HEAP_USER_BLOCKS_MAX: there is more */
+};
+
+/* Called for every block; anything but ST_OK ends the walk. */
+struct heap_visitor {
+	enum status (*block)(void *context, const struct heap_allocation *a, struct err *e);
+	void *context;
+};
+
+/* Those of a process, that heaps_open() has found. */
+struct heaps;
+size_t heaps_count(const struct heaps *h);
+const struct heap_info *heaps_at(const struct heaps *h, size_t i); /* until heaps_close() */
+/* The PEB's list could not be read to its end, or there are more than HEAPS_MAX. */
+bool heaps_list_lost(const struct heaps *h);
+
+/* NtGlobalFlag of the process's PEB, or that of a WoW64 process's other one. False: not known. */
+bool heaps_global_flag(const struct heaps *h, bool wide, uint32_t *ret);
+
+#endif
