@@ -21,8 +21,8 @@ static struct rsz_cursor *cursor_of(const struct virtual_memory *v, uint32_t str
 }
 
 /* ST_END: there is no content. ST_CORRUPT: the container is damaged there. */
-static enum status read_stream(struct virtual_memory *v, uint32_t stream, uint64_t address,
-			       uint8_t *buf, struct rsz_times *when, struct err *e)
+static inline enum status read_stream(struct virtual_memory *v, uint32_t stream, uint64_t address,
+				      uint8_t *buf, struct rsz_times *when, struct err *e)
 {
 	struct rsz_page p;
 	const enum status st = rsz_cursor_page(cursor_of(v, stream), stream, address, &p, e);
