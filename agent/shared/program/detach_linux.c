@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/shared/program/proc_file.h"
 #include "agent/shared/program/startup.h"
 
 /* Where /proc does not tell which descriptors there are, these are asked for one by one. */
@@ -98,6 +99,7 @@ static void close_inherited(void)
 static void begin_session(int pipe)
 {
 	setsid();
+	proc_file_keep_own();
 	signal(SIGHUP, SIG_IGN);
 	dup2(pipe, STDERR_FILENO);
 	close(pipe);

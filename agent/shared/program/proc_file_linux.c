@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "agent/shared/program/json.h"
 
@@ -12,6 +14,53 @@
 #define FILE_MAX (256 * 1024)
 
 const char *proc_file_root = "";
+
+static struct {
+	const char *path;
+	int how;
+	int fd;
+} own_files[] = {
+	{ "/proc/self/io", O_RDONLY, -1 },
+	{ "/proc/self/oom_score_adj", O_RDWR, -1 },
+	{ "/proc/self/status", O_RDONLY, -1 },
+};
+
+void proc_file_keep_rest(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(own_files); i++)
+		if (own_files[i].fd < 0)
+			own_files[i].fd = open(own_files[i].path, own_files[i].how | O_CLOEXEC);
+}
+
+void proc_file_keep_own(void)
+{
+	/* They are root's, or have stayed ours. */
+	if (!geteuid() || prctl(PR_GET_DUMPABLE) != 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(own_files); i++) {
+		if (own_files[i].fd >= 0)
+			close(own_files[i].fd);
+		own_files[i].fd = -1;
+	}
+	prctl(PR_SET_DUMPABLE, 1);
+	proc_file_keep_rest();
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+int proc_file_own(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(own_files); i++) {
+		int fd;
+
+		if (own_files[i].fd < 0 || strcmp(own_files[i].path, path) != 0)
+			continue;
+		fd = fcntl(own_files[i].fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (fd >= 0)
+			lseek(fd, 0, SEEK_SET);
+		return fd;
+	}
+	return -1;
+}
 
 /* Files in /proc have no size, so read until the end. */
 char *proc_file_read(const char *path, size_t *ret_len)
@@ -25,8 +74,10 @@ char *proc_file_read(const char *path, size_t *ret_len)
 		full = NULL;
 		return NULL;
 	}
+	fd = proc_file_own(full);
 	/* O_NONBLOCK: a FIFO in the place of a file must not hold us up. */
-	fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return NULL;
 	while (len < FILE_MAX && (n = read(fd, text + len, FILE_MAX - len)) != 0) {

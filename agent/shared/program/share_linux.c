@@ -147,8 +147,10 @@ json_t *share__thread_json(void)
  */
 void share__offer_first(void)
 {
-	const int fd = open(OOM_ADJ, O_WRONLY | O_CLOEXEC);
+	int fd = proc_file_own(OOM_ADJ);
 
+	if (fd < 0)
+		fd = open(OOM_ADJ, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	(void)!write(fd, "1000", 4);

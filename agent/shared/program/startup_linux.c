@@ -4,7 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include "agent/shared/program/proc_file.h"
 
 /*
  * Buffers of that size and more are given back when they are freed. By default glibc takes the
@@ -47,9 +53,27 @@ void startup_drop_streams(void)
 		close(nothing);
 }
 
+/*
+ * A core file would hold keys and the memory of the host, on the disk that is evidence. The limit
+ * does not count where core_pattern is a pipe, to systemd-coredump or apport; the other does
+ * (core(5), PR_SET_DUMPABLE in prctl(2)). Then we cannot be traced either, but by root: who wants to
+ * debug us without being root asks for it, which nobody can for a program with capabilities.
+ */
+static void leave_no_core(void)
+{
+	const char *dumpable = secure_getenv("RAMSEAL_DUMPABLE");
+
+	if (dumpable && !strcmp(dumpable, "1"))
+		return;
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
+	prctl(PR_SET_DUMPABLE, 0);
+	proc_file_keep_own();
+}
+
 void startup(int *argc, char ***argv)
 {
 	keep_standard_descriptors();
+	leave_no_core();
 	mallopt(M_MMAP_THRESHOLD, GIVEN_BACK);
 	mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 }
