@@ -100,6 +100,17 @@ static enum status pagefiles_print_json(const struct pagefile_list *l, struct er
 	return json_print(doc, JSON_INDENT(1), e);
 }
 
+/* A path of the disk may be in it. */
+static void print_remark(const char *before, const struct err *e)
+{
+	char shown[4 * sizeof(e->message)];
+
+	if (!e->message[0])
+		return;
+	text_printable(e->message, shown, sizeof(shown));
+	printf("    %s%s\n", before, shown);
+}
+
 /* "#0 (assumed)  pagefile.sys  2.0 GiB in 17 fragments, volume at sector 2048; from ..." */
 static void print_line(const struct pagefile *p)
 {
@@ -118,15 +129,14 @@ static void print_line(const struct pagefile *p)
 	if (p->volume)
 		printf(", volume at sector %" PRIu64, p->volume->offset / 512);
 	printf("; from %s\n", p->named_by);
-	if (p->slots.slots)
-		printf("    %" PRIu64 " slots, on %s\n", p->slots.slots, p->device);
-	if (p->slots_problem.message[0])
-		printf("    it is not known which part of it each slot is: %s\n",
-		       p->slots_problem.message);
+	if (p->slots.slots) {
+		text_printable(p->device, path, sizeof(path));
+		printf("    %" PRIu64 " slots, on %s\n", p->slots.slots, path);
+	}
+	print_remark("it is not known which part of it each slot is: ", &p->slots_problem);
 	if (!p->readable)
-		printf("    not readable: %s\n", p->problem.message);
-	if (p->note.message[0])
-		printf("    %s\n", p->note.message);
+		print_remark("not readable: ", &p->problem);
+	print_remark("", &p->note);
 }
 
 static void print_lines(const struct pagefile_list *l)

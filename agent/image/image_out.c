@@ -205,7 +205,7 @@ static json_t *gaps_json(const struct image_out *x, json_t *origin)
 static enum status write_gaps(struct image_out *x, json_t *origin, bool named, struct err *e)
 {
 	json_t *doc = gaps_json(x, origin);
-	_cleanup_free_ char *dump = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL, *text = NULL;
+	_cleanup_free_ char *dump = json_dumped(doc, JSON_INDENT(1)), *text = NULL;
 	enum status st;
 
 	json_decref(doc);

@@ -56,3 +56,31 @@ bool utf8_valid(const void *p, size_t len)
 	}
 	return true;
 }
+
+uint32_t utf8_code_point(const void *p, size_t length)
+{
+	const uint8_t *at = p;
+	uint32_t c = length == 1 ? at[0] : at[0] & (0x7fu >> length);
+
+	for (size_t i = 1; i < length; i++)
+		c = c << 6 | (at[i] & 0x3f);
+	return c;
+}
+
+bool utf8_is_hidden(uint32_t c)
+{
+	static const struct {
+		uint32_t first, last;
+	} hidden[] = {
+		{ 0x0000, 0x001f }, { 0x007f, 0x009f },   { 0x00ad, 0x00ad },   { 0x034f, 0x034f },
+		{ 0x061c, 0x061c }, { 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
+		{ 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },   { 0x3164, 0x3164 },
+		{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff },   { 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },
+		{ 0xfffe, 0xffff }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+		if (c >= hidden[i].first && c <= hidden[i].last)
+			return true;
+	return false;
+}

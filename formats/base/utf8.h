@@ -14,4 +14,15 @@ size_t utf8_length(const void *p, size_t left);
 
 bool utf8_valid(const void *p, size_t len);
 
+/* Of a character that utf8_length() knows. */
+uint32_t utf8_code_point(const void *p, size_t length);
+
+/*
+ * Whether a character is not to be shown as it is: a control character (C0, DEL, C1, which some
+ * terminals obey), a format character of Unicode (category Cf: joiners, marks and overrides of
+ * direction, tags), a line or paragraph separator, a variation selector, a filler, or what XML does
+ * not allow (XML 1.0, 2.2). The one list for terminals, JSON, file names and reports.
+ */
+bool utf8_is_hidden(uint32_t code_point);
+
 #endif

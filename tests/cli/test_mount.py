@@ -13,6 +13,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -194,7 +195,7 @@ class Memory(Case):
     def test_other_streams_are_what_extract_writes(self):
         self.mount(self.container)
         names = {'manifest': 'manifest',
-                 report_data.EVIL: report_data.EVIL.replace('/', '_')}
+                 report_data.EVIL: report_data.EVIL.replace('/', '\\x2f')}
         self.assertEqual(sorted(os.listdir(self.to / 'files')), sorted(names.values()))
         for stream, name in names.items():
             out = self.at / 'out'
@@ -370,9 +371,9 @@ class Names(Case):
         names = self.listed([(1, '/../../etc/passwd'), (2, '..'), (3, ''), (4, 'a\nb\x1b[2J\x7f'),
                              (5, 'x' * 300), (6, 'tilde~2'), (7, 'caf\u00e9')])
         self.assertEqual(len(names), 7)
-        self.assertEqual(names[:4], ['1-_.._.._etc_passwd', '2-..', '3-', '4-a\\x0ab\\x1b[2J\\x7f'])
+        self.assertEqual(names[:4], ['1-\\x2f..\\x2f..\\x2fetc\\x2fpasswd', '2-..', '3-', '4-a\\x0ab\\x1b[2J\\x7f'])
         self.assertTrue(names[4].startswith('5-xxx') and len(names[4]) < 250)
-        self.assertEqual(names[5], '6-tilde_2')
+        self.assertEqual(names[5], '6-tilde\\x7e2')
         self.assertEqual(names[6], '7-caf\u00e9')
 
     def test_one_pid_for_several(self):
@@ -381,15 +382,24 @@ class Names(Case):
         self.assertEqual(names, [f'4-a-{roots[0]}', f'4-a-{roots[1]}', f'4-b-{roots[2]}', '5-a'])
 
     def test_streams_of_like_names(self):
+        """Each can be had back from its name, but for one that was cut; two of one name are told apart."""
+        streams = ('C:\\a', 'C:/a', '/swap', '..', '.', '/..', 'a~2', 'a', 'a\\x2fb', 'a/b', '\u202egpj.exe', '\x9b2J')
+        long = 250 * 'l'
         recs = [rsz.begin(), rsz.stream(0, 1, PAGE, b'memory')]
-        for i, name in enumerate((b'C:\\a', b'C:/a', b'C/_a', b'/..', b'D:\\a'), 1):
-            recs.append(rsz.stream(i, 5, PAGE, name, b'{"size":%d}' % (PAGE - i)))
+        for i, name in enumerate((*streams, long + '1', long + '2'), 1):
+            recs.append(rsz.stream(i, 5, PAGE, name.encode(), b'{"size":%d}' % (PAGE - i)))
             recs.append(rsz.chunk(i, [(0, PAGE - i)], [(1, rsz.DATA)], bytes([i]) * (PAGE - i)))
-        wanted = {'C__a': 1, 'C__a~2': 2, 'C__a~3': 3, '_.': 4, 'D__a': 5}
         self.mount(self.file(rsz.assemble(recs + [rsz.Rec(rsz.INDEX), rsz.Rec(rsz.CLOSE)])))
-        self.assertEqual(sorted(os.listdir(self.to / 'files')), sorted(wanted))
-        for name, i in wanted.items():
-            self.assertEqual((self.to / 'files' / name).read_bytes(), bytes([i]) * (PAGE - i))
+        names = os.listdir(self.to / 'files')
+        self.assertEqual(len(names), len(streams) + 2)
+        for name in names:
+            i = (self.to / 'files' / name).read_bytes()[0]
+            plain = re.sub(r'~\d+$', '', name).encode()
+            plain = re.sub(rb'\\x([0-9a-f]{2})', lambda m: bytes([int(m[1], 16)]), plain).decode()
+            self.assertEqual(plain, streams[i - 1] if i <= len(streams) else 198 * 'l' + '~', name)
+            self.assertFalse(set(name) & set('/\u202e\x9b'), name)
+        self.assertIn('C:\\a', names)
+        self.assertEqual(sorted(name for name in names if 'll' in name), [198 * 'l' + '~', 198 * 'l' + '~~2'])
 
 
 class Damage(Case):

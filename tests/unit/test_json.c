@@ -57,6 +57,23 @@ TEST(what_an_object_has_already_stays)
 	check_text(doc, "{\"a\":\"first\",\"b\":1}");
 }
 
+/* What a terminal would obey, hide or reorder is the same value in other letters. */
+TEST(hidden_characters_are_escaped)
+{
+	static const char text[] = "\n\xc2\x9b\x7f\xe2\x80\xae\xd8\x9c\xe2\x81\xa9\xf3\xa0\x81\x81"
+				   "caf\xc3\xa9 \xe4\xb8\xad\xf0\x9f\x98\x80";
+	json_t *doc = json_fields(JSON_FIELDS(field_text("t", text)));
+	_cleanup_free_ char *shown = json_dumped(doc, JSON_COMPACT);
+	json_t *back = json_loads(shown, 0, NULL);
+
+	assert_string_equal(shown, "{\"t\":\"\\n\\u009b\\u007f\\u202e\\u061c\\u2069\\udb40\\udc41"
+				   "caf\xc3\xa9 \xe4\xb8\xad\xf0\x9f\x98\x80\"}");
+	assert_string_equal(json_string_value(json_object_get(back, "t")), text);
+	json_decref(back);
+	json_decref(doc);
+	assert_null(json_dumped(NULL, 0));
+}
+
 /* How often an item was made; above `last` there is no memory. */
 struct items {
 	size_t *made;
@@ -124,6 +141,7 @@ int main(void)
 		cmocka_unit_test(number_that_readers_would_lose_is_a_text),
 		cmocka_unit_test(what_could_not_be_made_fails_the_whole),
 		cmocka_unit_test(what_an_object_has_already_stays),
+		cmocka_unit_test(hidden_characters_are_escaped),
 		cmocka_unit_test(list_is_printed_as_within_its_document),
 		cmocka_unit_test(list_that_could_not_be_made_fails),
 	};

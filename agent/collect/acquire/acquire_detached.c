@@ -26,7 +26,7 @@ static json_t *detached_json(const char *state, const char *output)
 /* Without its line feed; 0: out of memory. */
 static size_t line_length(const json_t *doc)
 {
-	_cleanup_free_ char *text = doc ? json_dumps(doc, 0) : NULL;
+	_cleanup_free_ char *text = json_dumped(doc, 0);
 
 	return text ? strlen(text) : 0;
 }

@@ -159,7 +159,7 @@ void summary_tell(struct summary *s, enum status st, const struct err *why,
 
 static enum status write_doc(const struct summary *s, struct err *e)
 {
-	_cleanup_free_ char *text = s->doc ? json_dumps(s->doc, JSON_INDENT(1)) : NULL;
+	_cleanup_free_ char *text = json_dumped(s->doc, JSON_INDENT(1));
 	struct sink *to = output_sink(s->out);
 	enum status st = ST_OK;
 

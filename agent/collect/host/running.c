@@ -82,7 +82,7 @@ static char *state_text(struct running *r)
 	r->stopping = interrupted();
 	if (r->stopping)
 		json_object_set_new(r->state, "stopping", json_string(interrupt_name()));
-	return json_dumps(r->state, 0);
+	return json_dumped(r->state, 0);
 }
 
 /* Not under the lock. That it fails must not end an acquisition that has begun. */

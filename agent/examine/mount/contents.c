@@ -211,15 +211,6 @@ static enum status add_text(struct contents *c, struct node *folder, const char 
 	return node_add_file(folder, name, &text_ops, f, e);
 }
 
-/* "C:\pagefile.sys" is C__pagefile.sys, so that it can be told from that of D:. */
-static void name_file(const char *stream, char ret[static NODE_NAME_MAX])
-{
-	node_make_name(stream + strspn(stream, "/"), ret);
-	for (char *c = ret; *c; c++)
-		if (*c == ':' || *c == '\\')
-			*c = '_';
-}
-
 static bool is_shown(const struct contents *c, uint32_t stream)
 {
 	const uint32_t kind = stream_info(c, stream)->kind;
@@ -238,7 +229,7 @@ static enum status add_files(struct contents *c, struct err *e)
 	for (uint32_t i = 0; !st && i < rsz_reader_streams(c->input.container.reader); i++) {
 		if (!is_shown(c, i))
 			continue;
-		name_file(stream_info(c, i)->name, name);
+		node_make_name(stream_info(c, i)->name, name);
 		st = stream_info(c, i)->paged ? add_image(c, folder, name, i, &ignored, e)
 					      : add_text(c, folder, name, i, e);
 	}

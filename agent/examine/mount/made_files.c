@@ -216,7 +216,7 @@ static json_t *gaps_json(struct contents *c, const struct tally *t,
 
 static enum status take_text(struct made_file *f, json_t *doc, struct err *e)
 {
-	char *dump = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
+	char *dump = json_dumped(doc, JSON_INDENT(1));
 	struct range_list none = { 0 };
 	char *text;
 

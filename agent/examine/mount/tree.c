@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/examine/mount/tree.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +9,37 @@
 #include "agent/shared/program/text.h"
 #include "formats/base/array.h"
 
+/* The bytes at `at` that stand in the name as they are; 0: the first one is escaped. */
+static size_t kept_length(const char *at, size_t left, bool first)
+{
+	if (*at == '/' || *at == '~' || (*at == '\\' && at[1] == 'x'))
+		return 0;
+	if (first && (!strcmp(at, ".") || !strcmp(at, "..")))
+		return 0;
+	return text_plain_length(at, left);
+}
+
 void node_make_name(const char *text, char ret[static NODE_NAME_MAX])
 {
-	text_printable(text, ret, NODE_NAME_MAX);
-	for (char *c = ret; *c; c++)
-		if (*c == '/' || *c == '~')
-			*c = '_';
-	if (!*ret)
-		strcpy(ret, "_");
-	else if (!strcmp(ret, ".") || !strcmp(ret, ".."))
-		*ret = '_';
+	size_t left = strlen(text), room = NODE_NAME_MAX - sizeof("~");
+
+	for (bool first = true; left; first = false) {
+		const size_t kept = kept_length(text, left, first);
+		const size_t shown = kept ? kept : 4, taken = kept ? kept : 1;
+
+		if (shown > room)
+			break;
+		if (kept)
+			memcpy(ret, text, kept);
+		else
+			snprintf(ret, shown + 1, "\\x%02x", (unsigned char)*text);
+		ret += shown;
+		room -= shown;
+		text += taken;
+		left -= taken;
+	}
+	/* Nothing of it, or not all. */
+	strcpy(ret, left || room == NODE_NAME_MAX - sizeof("~") ? "~" : "");
 }
 
 static void free_node(struct node *n)
@@ -128,7 +150,7 @@ static void sort_nodes(struct node *folder)
 		qsort(folder->at, folder->count, sizeof(struct node *), compare_nodes);
 }
 
-/* No name has a '~' of its own, so that what gets one is like no other. */
+/* No name has a '~' but at its end, so that what gets a number is like no other. */
 enum status node_finish(struct node *folder, struct err *e)
 {
 	enum status st = ST_OK;

@@ -55,8 +55,10 @@ struct node {
 #define NODE_NAME_MAX 200
 
 /*
- * What a name from elsewhere becomes: slashes and what no terminal shows as it is are replaced, and
- * so is '~', which makes names unique. Never empty, "." or "..".
+ * What a name from elsewhere becomes, so that it can be had back: \xNN stands for a byte that a
+ * file's name cannot have, or that no terminal shows as it is (text_plain_length()); also for '~',
+ * which makes names unique, for a backslash in front of an 'x', and for the first of "." and "..".
+ * Everything else is itself. A '~' at the end: the rest was cut off, or there was nothing.
  */
 void node_make_name(const char *text, char ret[static NODE_NAME_MAX]);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/json.h"
 #include "formats/base/defs.h"
 
 /* All or nothing that matters: who does not read any more is not told. */
@@ -123,7 +124,7 @@ void detach_ready_silently(void)
 
 enum status detach_ready(json_t *doc, struct err *e)
 {
-	_cleanup_free_ char *text = doc ? json_dumps(doc, 0) : NULL;
+	_cleanup_free_ char *text = json_dumped(doc, 0);
 	char line[DETACH_LINE_MAX + 2];
 	size_t len;
 

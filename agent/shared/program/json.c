@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/shared/program/json.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "formats/base/range.h"
@@ -50,6 +52,109 @@ json_t *json_text(const char *text)
 	return text ? json_bytes(text, strlen(text)) : json_null();
 }
 
+/*
+ * jansson hands over whole characters, and escapes C0 itself; what it leaves as it is and a
+ * terminal or an editor would obey becomes \uNNNN, which has the same value. Above U+FFFF that is
+ * two of them (RFC 8259, 7).
+ */
+#define ESCAPED_MAX 12
+
+static size_t escape_hidden(uint32_t c, char ret[static ESCAPED_MAX + 1])
+{
+	if (c < 0x10000)
+		return (size_t)sprintf(ret, "\\u%04" PRIx32, c);
+	return (size_t)sprintf(ret, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + ((c - 0x10000) >> 10),
+			       0xdc00 + ((c - 0x10000) & 0x3ff));
+}
+
+/* So many bytes from `p` on are shown as they are; what follows is a hidden character, or the end. */
+static size_t shown_length(const char *p, size_t len, size_t *ret_hidden)
+{
+	const uint8_t *at = (const uint8_t *)p;
+	size_t i = 0;
+
+	*ret_hidden = 0;
+	while (i < len) {
+		const size_t n = at[i] < 0x7f ? 1 : utf8_length(at + i, len - i);
+
+		if (n && at[i] >= 0x7f && utf8_is_hidden(utf8_code_point(at + i, n))) {
+			*ret_hidden = n;
+			break;
+		}
+		i += MAX(n, (size_t)1);
+	}
+	return i;
+}
+
+struct escaping {
+	json_dump_callback_t put;
+	void *to;
+};
+
+static int put_escaped(const char *p, size_t len, void *arg)
+{
+	const struct escaping *x = arg;
+	char escaped[ESCAPED_MAX + 1];
+	int failed = 0;
+
+	while (len && !failed) {
+		size_t hidden;
+		const size_t shown = shown_length(p, len, &hidden);
+
+		if (shown)
+			failed = x->put(p, shown, x->to);
+		if (hidden && !failed)
+			failed = x->put(escaped,
+					escape_hidden(utf8_code_point(p + shown, hidden), escaped),
+					x->to);
+		p += shown + hidden;
+		len -= shown + hidden;
+	}
+	return failed;
+}
+
+/* As json_dump_callback(). */
+static int dump(const json_t *doc, json_dump_callback_t put, void *to, size_t flags)
+{
+	struct escaping x = { .put = put, .to = to };
+
+	return json_dump_callback(doc, put_escaped, &x, flags);
+}
+
+struct dumped {
+	char *at;
+	size_t len, room;
+};
+
+static int add_dumped(const char *p, size_t len, void *to)
+{
+	struct dumped *d = to;
+
+	if (d->room - d->len <= len) {
+		const size_t room = 2 * d->room + len + 1024;
+		char *longer = realloc(d->at, room);
+
+		if (!longer)
+			return -1;
+		d->at = longer;
+		d->room = room;
+	}
+	memcpy(d->at + d->len, p, len);
+	d->len += len;
+	d->at[d->len] = '\0';
+	return 0;
+}
+
+char *json_dumped(const json_t *doc, size_t flags)
+{
+	struct dumped d = { 0 };
+
+	if (doc && !dump(doc, add_dumped, &d, flags))
+		return d.at;
+	free(d.at);
+	return NULL;
+}
+
 /* jansson tells of each word and comma, and stdio locks its stream each time. */
 struct gathered {
 	char at[4096];
@@ -82,7 +187,7 @@ enum status json_print(json_t *doc, size_t flags, struct err *e)
 	if (!doc)
 		return err_nomem(e);
 	g.count = 0;
-	json_dump_callback(doc, gather, &g, flags);
+	dump(doc, gather, &g, flags);
 	gather("\n", 1, &g);
 	fwrite(g.at, 1, g.count, stdout); /* what it refused, main() finds when it closes it */
 	json_decref(doc);
@@ -109,7 +214,7 @@ static enum status put_items(FILE *out, size_t count, json_item_fn *item, const 
 		if (!o)
 			return err_nomem(e);
 		fputs(i ? ",\n  " : "\n  ", out);
-		json_dump_callback(o, put_indented, out, JSON_INDENT(1));
+		dump(o, put_indented, out, JSON_INDENT(1));
 		json_decref(o);
 	}
 	return ST_OK;
@@ -118,7 +223,7 @@ static enum status put_items(FILE *out, size_t count, json_item_fn *item, const 
 enum status json_print_list(FILE *out, json_t *doc, const char *key, size_t count,
 			    json_item_fn *item, const void *arg, struct err *e)
 {
-	_cleanup_free_ char *text = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
+	_cleanup_free_ char *text = json_dumped(doc, JSON_INDENT(1));
 	enum status st;
 
 	json_decref(doc);

@@ -93,6 +93,12 @@ json_t *json_ranges(const struct range_list *l);
 json_t *json_bytes(const void *p, size_t len);
 json_t *json_text(const char *text); /* NULL gives null */
 
+/*
+ * As json_dumps(), for whatever people may look at: hidden characters (utf8_is_hidden()) are
+ * escaped. For free(); NULL if `doc` is, or if memory ran out.
+ */
+char *json_dumped(const json_t *doc, size_t flags);
+
 /* A line to stdout, or lines with JSON_INDENT(1); frees `doc`. ST_NOMEM if it is NULL. */
 enum status json_print(json_t *doc, size_t flags, struct err *e);
 

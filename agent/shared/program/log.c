@@ -154,7 +154,7 @@ static char *json_line(const char *level, const struct json_field *fields, const
 	     (!the_log.lost || !json_object_set_new(object, "lost", json_u64(the_log.lost)));
 	ok = json_add_fields(object, fields) && ok;
 	if (ok)
-		line = json_dumps(object, 0);
+		line = json_dumped(object, 0);
 	json_decref(object);
 	if (line) {
 		const size_t len = strlen(line);

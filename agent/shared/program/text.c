@@ -41,10 +41,11 @@ void text_duration(uint64_t seconds, char ret[static TEXT_DURATION_MAX])
 		snprintf(ret, TEXT_DURATION_MAX, "%u:%02u", m, s);
 }
 
-/* C0, DEL, and C1 (U+0080-U+009F, which some terminals obey too). */
-static bool is_control(const uint8_t *at, size_t length)
+size_t text_plain_length(const void *p, size_t left)
 {
-	return at[0] < 0x20 || at[0] == 0x7f || (length == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+	const size_t length = utf8_length(p, left);
+
+	return length && !utf8_is_hidden(utf8_code_point(p, length)) ? length : 0;
 }
 
 void text_printable(const char *text, char *ret, size_t size)
@@ -53,18 +54,18 @@ void text_printable(const char *text, char *ret, size_t size)
 	size_t left = strlen(text);
 
 	while (left) {
-		const size_t length = utf8_length(at, left);
-		const bool plain = length && !is_control(at, length);
-		const size_t taken = plain ? length : 1;
+		/* No character begins within one: of a hidden one every byte is escaped. */
+		const size_t plain = text_plain_length(at, left);
+		const size_t taken = plain ? plain : 1, shown = plain ? plain : 4;
 
-		if (size <= (plain ? length : 4))
+		if (size <= shown)
 			break;
 		if (plain)
-			memcpy(ret, at, length);
+			memcpy(ret, at, plain);
 		else
 			snprintf(ret, size, "\\x%02x", at[0]);
-		ret += plain ? length : 4;
-		size -= plain ? length : 4;
+		ret += shown;
+		size -= shown;
 		at += taken;
 		left -= taken;
 	}

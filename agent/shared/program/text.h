@@ -17,9 +17,13 @@ void text_size(uint64_t bytes, char ret[static TEXT_SIZE_MAX]);
 #define TEXT_DURATION_MAX 16
 void text_duration(uint64_t seconds, char ret[static TEXT_DURATION_MAX]);
 
+/* Of the character at `p`; 0 if it is none, or one that utf8_is_hidden(). */
+size_t text_plain_length(const void *p, size_t left);
+
 /*
- * Makes one line that a terminal shows as it is: control characters and bytes that are not UTF-8
- * become \xNN. Cuts what does not fit. For eyes only: backslashes stay single.
+ * Makes one line that a terminal shows as it is: the bytes of hidden characters (utf8_is_hidden())
+ * and bytes that are not UTF-8 become \xNN. Cuts what does not fit. For eyes only: backslashes stay
+ * single.
  */
 void text_printable(const char *text, char *ret, size_t size);
 

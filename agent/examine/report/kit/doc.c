@@ -70,40 +70,9 @@ void doc_printf(struct doc *d, const char *fmt, ...)
  * Text of strangers
  */
 
-static uint32_t code_point(const uint8_t *at, size_t length)
-{
-	uint32_t c = length == 1 ? at[0] : at[0] & (0x7fu >> length);
-
-	for (size_t i = 1; i < length; i++)
-		c = c << 6 | (at[i] & 0x3f);
-	return c;
-}
-
-/*
- * Format characters of Unicode (category Cf: joiners, marks and overrides of direction, tags), line
- * and paragraph separators, variation selectors, and what XML does not allow (XML 1.0, 2.2).
- */
-static bool is_hidden(uint32_t c)
-{
-	static const struct {
-		uint32_t first, last;
-	} hidden[] = {
-		{ 0x0000, 0x001f }, { 0x007f, 0x009f },   { 0x00ad, 0x00ad },   { 0x034f, 0x034f },
-		{ 0x061c, 0x061c }, { 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
-		{ 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },   { 0x3164, 0x3164 },
-		{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff },   { 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },
-		{ 0xfffe, 0xffff }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
-		if (c >= hidden[i].first && c <= hidden[i].last)
-			return true;
-	return false;
-}
-
 static void put_character(struct doc *d, const uint8_t *at, size_t length)
 {
-	const uint32_t c = code_point(at, length);
+	const uint32_t c = utf8_code_point(at, length);
 
 	if (c == '&')
 		doc_put(d, "&amp;");
@@ -115,9 +84,9 @@ static void put_character(struct doc *d, const uint8_t *at, size_t length)
 		doc_put(d, "&quot;");
 	else if (c == '\'')
 		doc_put(d, "&#39;");
-	else if (length == 1 && is_hidden(c))
+	else if (length == 1 && utf8_is_hidden(c))
 		doc_printf(d, "\\x%02" PRIx32, c);
-	else if (is_hidden(c))
+	else if (utf8_is_hidden(c))
 		doc_printf(d, "\\u{%" PRIx32 "}", c);
 	else
 		put_bytes(d, (const char *)at, length);
