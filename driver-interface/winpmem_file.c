@@ -119,6 +119,19 @@ enum status driver_bytes_write(const struct driver_bytes *b, const wchar_t *path
 	return ST_OK;
 }
 
+bool driver_bytes_are(const struct driver_bytes *b, HANDLE file)
+{
+	struct driver_bytes there = { 0 };
+	struct err ignored = ERR_INIT;
+	const LARGE_INTEGER begin = { 0 };
+	const bool ret = SetFilePointerEx(file, begin, NULL, FILE_BEGIN) &&
+			 !read_all(file, "", &there, &ignored) && there.len == b->len &&
+			 !memcmp(there.at, b->at, b->len);
+
+	driver_bytes_deinit(&there);
+	return ret;
+}
+
 /*
  * The functions that judge signatures. Their DLLs are not among those that Windows takes from
  * System32 whatever lies beside the program (KnownDLLs), and so are not imported.
@@ -170,10 +183,12 @@ static bool crypt32_load(struct crypt32 *ret)
 	return true;
 }
 
-uint32_t driver_trust(const wchar_t *path)
+uint32_t driver_trust(const wchar_t *path, HANDLE opened)
 {
 	GUID action = WINTRUST_ACTION_GENERIC_VERIFY_V2;
-	WINTRUST_FILE_INFO file = { .cbStruct = sizeof(file), .pcwszFilePath = path };
+	WINTRUST_FILE_INFO file = { .cbStruct = sizeof(file),
+				    .pcwszFilePath = path,
+				    .hFile = opened };
 	WINTRUST_DATA data = {
 		.cbStruct = sizeof(data),
 		.dwUIChoice = WTD_UI_NONE,

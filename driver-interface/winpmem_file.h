@@ -28,8 +28,14 @@ enum status driver_bytes_sha256(const struct driver_bytes *b, char ret[static SH
 /* Creates the file; it must not exist. */
 enum status driver_bytes_write(const struct driver_bytes *b, const wchar_t *path, struct err *e);
 
-/* What WinVerifyTrust() says of the file. Nothing is shown, nothing fetched from the network. */
-uint32_t driver_trust(const wchar_t *path);
+/* Has the open file these bytes and no more? */
+bool driver_bytes_are(const struct driver_bytes *b, HANDLE file);
+
+/*
+ * What WinVerifyTrust() says of the file. Nothing is shown, nothing fetched from the network. `file`:
+ * it is open already, and then that one is judged; or NULL.
+ */
+uint32_t driver_trust(const wchar_t *path, HANDLE file);
 
 /* The name in the certificate of the first signature in the file, whatever it is worth; or NULL. */
 char *driver_signer(const wchar_t *path);

@@ -34,6 +34,7 @@ struct winpmem_service {
 	wchar_t *folder; /* ends without a backslash */
 	wchar_t *copy;   /* the driver in it */
 	HANDLE mutex;
+	HANDLE kept;   /* the folder, open so that neither it nor what it is in gets another name */
 	HANDLE pinned; /* the copy, open so that nobody replaces it */
 	SC_HANDLE manager, service;
 	bool folder_made;
@@ -81,13 +82,45 @@ static wchar_t *verbatim(wchar_t *path)
 	return ret;
 }
 
+/*
+ * Windows' own folder, where nobody but administrators can give anything another name. Not the one
+ * for temporary files: that is below what the environment says, and below folders that are the
+ * user's, who can put others in their place from a process without our rights. Nor is Windows' own
+ * from the environment (GetSystemWindowsDirectoryW(), learn.microsoft.com/windows/win32/api/
+ * sysinfoapi: "the shared Windows directory").
+ */
 wchar_t *winpmem__folder_above(const char *folder)
 {
-	_cleanup_free_ wchar_t *wide = folder ? win32_wide(folder) : calloc(MAX_PATH + 2, 2);
+	_cleanup_free_ wchar_t *wide = folder ? win32_wide(folder) : calloc(MAX_PATH + 1, 2);
+	UINT n;
 
-	if (!wide || (!folder && !GetTempPathW(MAX_PATH + 1, wide)))
+	if (!wide)
+		return NULL;
+	n = folder ? 1 : GetSystemWindowsDirectoryW(wide, MAX_PATH + 1);
+	if (!n || n > MAX_PATH)
 		return NULL;
 	return verbatim(full_path(wide));
+}
+
+/*
+ * Where what is open really is, without links: \\?\C:\..., or by the volume's GUID where it has no
+ * letter (GetFinalPathNameByHandleW(), learn.microsoft.com/windows/win32/api/fileapi). For free();
+ * NULL, and GetLastError().
+ */
+static wchar_t *final_path(HANDLE h)
+{
+	static const DWORD ways[] = { VOLUME_NAME_DOS, VOLUME_NAME_GUID };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		const DWORD room = GetFinalPathNameByHandleW(h, NULL, 0, ways[i]);
+		wchar_t *ret = room ? calloc((size_t)room + 1, sizeof(*ret)) : NULL;
+		const DWORD n = ret ? GetFinalPathNameByHandleW(h, ret, room + 1, ways[i]) : 0;
+
+		if (n && n <= room)
+			return ret;
+		free(ret);
+	}
+	return NULL;
 }
 
 /*
@@ -153,10 +186,36 @@ bool winpmem__is_in_use(const wchar_t *name)
 	return h || (mutex && GetLastError() == ERROR_ACCESS_DENIED);
 }
 
+/*
+ * Of --driver-dir nobody knows who may rename what is above it. So the folder stays open, and is
+ * not shared for deleting: then neither it nor one above it can be renamed ([MS-FSA], what
+ * FileRenameInformation asks of folders with open files in them), and what it is called without
+ * links is where it stays.
+ */
+static enum status keep_folder(struct winpmem_service *s, struct err *e)
+{
+	wchar_t *path;
+
+	s->kept = CreateFileW(s->folder, FILE_LIST_DIRECTORY | READ_CONTROL,
+			      FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, OPEN_EXISTING,
+			      FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+	if (s->kept == INVALID_HANDLE_VALUE)
+		return err_from_win32(e, ST_OUTPUT, GetLastError(), "folder for the driver's copy");
+	path = final_path(s->kept);
+	if (!path)
+		return err_from_win32(e, ST_OUTPUT, GetLastError(), "folder for the driver's copy");
+	free(s->folder);
+	s->folder = path;
+	free(s->copy);
+	s->copy = winpmem__join(s->folder, L"\\", DRIVER_FILE);
+	return s->copy ? ST_OK : err_nomem(e);
+}
+
 static enum status make_folder(struct winpmem_service *s, const char *folder, struct err *e)
 {
 	_cleanup_free_ wchar_t *above = winpmem__folder_above(folder);
 	SECURITY_ATTRIBUTES security = { .nLength = sizeof(security) };
+	DWORD failed;
 
 	s->folder = above ? winpmem__join(above, L"\\", s->name) : NULL;
 	s->copy = s->folder ? winpmem__join(s->folder, L"\\", DRIVER_FILE) : NULL;
@@ -166,24 +225,37 @@ static enum status make_folder(struct winpmem_service *s, const char *folder, st
 		    FOLDER_ACL, SDDL_REVISION_1, &security.lpSecurityDescriptor, NULL))
 		return err_from_win32(e, ST_SYSTEM, GetLastError(), "access list");
 	s->folder_made = CreateDirectoryW(s->folder, &security);
+	failed = GetLastError();
 	LocalFree(security.lpSecurityDescriptor);
 	if (!s->folder_made)
-		return err_from_win32(e, ST_OUTPUT, GetLastError(), "folder for the driver's copy");
-	return ST_OK;
+		return err_from_win32(e, ST_OUTPUT, failed, "folder for the driver's copy");
+	return keep_folder(s, e);
 }
 
 static enum status make_copy(struct winpmem_service *s, const struct driver_bytes *b, struct err *e)
 {
 	const enum status st = driver_bytes_write(b, s->copy, e);
+	wchar_t *path;
 
 	if (st)
 		return st;
-	/* The loader wants to share reading and deleting, and nothing else is allowed here. */
-	s->pinned = CreateFileW(s->copy, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
-				OPEN_EXISTING, 0, NULL);
+	/*
+	 * The loader opens it to execute, and shares reading and deleting: that goes together with
+	 * this. Who wants to write, rename or delete it is refused.
+	 */
+	s->pinned = CreateFileW(s->copy, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, 0,
+				NULL);
 	if (s->pinned == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "the driver's copy");
-	s->file.trust = driver_trust(s->copy);
+	path = final_path(s->pinned);
+	if (!path)
+		return err_from_win32(e, ST_OUTPUT, GetLastError(), "the driver's copy");
+	free(s->copy);
+	s->copy = path;
+	if (!driver_bytes_are(b, s->pinned))
+		return err_set(e, ST_OUTPUT, "the driver's copy is not what was written");
+	s->file.trust = driver_trust(s->copy, s->pinned);
+	/* By its name: embedded signatures are looked for in files alone. It is pinned. */
 	s->file.signer = driver_signer(s->copy);
 	return ST_OK;
 }
@@ -295,8 +367,8 @@ bool winpmem_service_is_ours(void)
 
 static void service_free(struct winpmem_service *s)
 {
-	if (s->pinned && s->pinned != INVALID_HANDLE_VALUE)
-		CloseHandle(s->pinned);
+	cleanup_handle(&s->pinned);
+	cleanup_handle(&s->kept);
 	if (s->service)
 		CloseServiceHandle(s->service);
 	if (s->manager)
@@ -358,7 +430,7 @@ enum status winpmem_service_inspect(const struct winpmem_load *l, struct winpmem
 	if (l->path && !wide)
 		return err_nomem(e);
 	if (wide) {
-		ret->trust = driver_trust(wide);
+		ret->trust = driver_trust(wide, NULL);
 		ret->signer = driver_signer(wide);
 	}
 	manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CREATE_SERVICE);
@@ -492,9 +564,9 @@ enum status winpmem_service_unload(struct winpmem_service *s, struct err *e)
 	guard(NULL);
 	if (s->service)
 		st = winpmem__stop_service(s->service, s->utf8_name, e);
-	if (s->pinned && s->pinned != INVALID_HANDLE_VALUE)
-		CloseHandle(s->pinned);
-	s->pinned = NULL;
+	cleanup_handle(&s->pinned);
+	cleanup_handle(&s->kept);
+	s->pinned = s->kept = NULL;
 	if (s->folder_made)
 		files = winpmem__delete_copy(s->copy, st ? NULL : e);
 	service_free(s);

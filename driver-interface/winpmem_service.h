@@ -40,7 +40,7 @@ void winpmem_file_deinit(struct winpmem_file *f);
 /* What to load, and where. */
 struct winpmem_load {
 	const char *path;   /* NULL: what is built in */
-	const char *folder; /* for the copy; NULL: the one for temporary files */
+	const char *folder; /* for the copy; NULL: Windows' own */
 	bool risk;          /* also what may stop this host (driver_safety.h) */
 	struct nt *nt;      /* which is this one */
 };
@@ -100,7 +100,7 @@ struct winpmem_entries {
 void winpmem_entries_deinit(struct winpmem_entries *l);
 #define _cleanup_winpmem_entries_ CLEANUP(winpmem_entries_deinit)
 
-/* Ours, and folders below `folder` (NULL: the one for temporary files). */
+/* Ours, and folders below `folder` (NULL: Windows' own). */
 enum status winpmem_entries_list(const char *folder, struct winpmem_entries *ret, struct err *e);
 
 /* Removes one of them, whatever is left of it. */

@@ -25,7 +25,7 @@
 
 /* One text of three. For free(); NULL: no memory. */
 wchar_t *winpmem__join(const wchar_t *front, const wchar_t *middle, const wchar_t *back);
-/* Where copies are made: `folder`, or that for temporary files; without a backslash at its end. */
+/* Where copies are made: `folder`, or Windows' own; without a backslash at its end. */
 wchar_t *winpmem__folder_above(const char *folder);
 
 /* An error of Windows, with what can be done about it. */

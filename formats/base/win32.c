@@ -205,10 +205,16 @@ HMODULE win32_load_system_dll(const wchar_t *name)
 	return LoadLibraryExW(path, NULL, LOAD_WITH_ALTERED_SEARCH_PATH);
 }
 
+bool win32_no_descriptor;
+
 PSECURITY_DESCRIPTOR win32_private_descriptor(void)
 {
 	PSECURITY_DESCRIPTOR ret = NULL;
 
+	if (win32_no_descriptor) {
+		SetLastError(ERROR_NOT_ENOUGH_MEMORY);
+		return NULL;
+	}
 	/*
 	 * Nothing inherited; everything for the owner, the administrators and the system. Folders
 	 * pass it on to what is made in them.
@@ -218,6 +224,24 @@ PSECURITY_DESCRIPTOR win32_private_descriptor(void)
 		    NULL))
 		return NULL;
 	return ret;
+}
+
+bool win32_private_begin(SECURITY_ATTRIBUTES *ret)
+{
+	*ret = (SECURITY_ATTRIBUTES){
+		.nLength = sizeof(*ret),
+		.lpSecurityDescriptor = win32_private_descriptor(),
+	};
+	return ret->lpSecurityDescriptor != NULL;
+}
+
+void win32_private_end(SECURITY_ATTRIBUTES *a)
+{
+	const DWORD failed = GetLastError();
+
+	LocalFree(a->lpSecurityDescriptor);
+	a->lpSecurityDescriptor = NULL;
+	SetLastError(failed);
 }
 
 /* The one who runs this program, or who owns what it makes (a group may, of Windows' choice). */

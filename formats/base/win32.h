@@ -46,6 +46,17 @@ uint8_t *win32_query_system(int class, ULONG most, ULONG *ret_size);
 /* For what only we may read: 0600, in Windows' terms. For LocalFree(); NULL if there is none. */
 PSECURITY_DESCRIPTOR win32_private_descriptor(void);
 
+/*
+ * The same as what CreateFile() and the like take. False, and GetLastError(): there is none, and then
+ * nothing must be made: without one it would have what the folder above passes on, or the default of
+ * whoever runs this.
+ */
+bool win32_private_begin(SECURITY_ATTRIBUTES *ret);
+void win32_private_end(SECURITY_ATTRIBUTES *a); /* GetLastError() stays */
+
+/* A test sets it: then there is none. */
+extern bool win32_no_descriptor;
+
 /* Made by the administrators, the system, or the one who runs this program. */
 bool win32_owner_is_trusted(PSECURITY_DESCRIPTOR d);
 

@@ -11,6 +11,10 @@
 #include "agent/collect/host/host.h"
 #include "agent/collect/host/host_lock.h"
 #include "agent/collect/host/inventory.h"
+#include "agent/collect/host/lock_file.h"
+#include "agent/collect/host/state_file.h"
+#include "agent/collect/host/stop_request.h"
+#include "agent/collect/wire/private_file.h"
 #include "agent/collect/acquire/preflight.h"
 #include "agent/shared/output/output.h"
 #include "agent/shared/output/output_set.h"
@@ -18,7 +22,9 @@
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/random.h"
+#include "agent/shared/program/startup.h"
 #include "agent/shared/program/stay_awake.h"
+#include "driver-interface/winpmem_service_internal.h"
 #include "formats/base/io.h"
 #include "formats/base/os.h"
 #include "formats/base/win32.h"
@@ -610,6 +616,72 @@ TEST(a_name_that_a_stranger_took_is_told_apart)
 	CloseHandle(other);
 }
 
+/* Not with the access list of the folder above, or of whoever runs this. */
+TEST(without_an_access_list_nothing_private_is_made)
+{
+	const struct output_options file = { .path = strdup(scratch_path(&dir, "bare")) };
+	const struct output_options set = { .path = strdup(scratch_path(&dir, "bare.E01")) };
+	struct output *o = NULL;
+	struct output_set *s = NULL;
+	struct lock_file *lock = NULL;
+	struct host_lock *host = NULL;
+	struct err e = ERR_INIT;
+	char *folder = NULL;
+
+	win32_no_descriptor = true;
+	CHECK_STATUS(output_open(&file, &o, &e), ST_OUTPUT, &e);
+	CHECK_STATUS(output_set_open(&set, ".E01", &s, &e), ST_OUTPUT, &e);
+	assert_true(lock_file_take(file.path, "text", &lock, &e));
+	assert_true(host_lock_take(NULL, &host, &e));
+	assert_true(state_file_write(file.path, "{}", &e));
+	/* One that is there is ours, or is refused. */
+	state_folder(true, &folder, &e);
+	assert_null(stop_request_listen());
+	assert_int_equal(private_file_create(file.path), -1);
+	assert_int_equal(private_file_nameless(dir.path), -1);
+	win32_no_descriptor = false;
+	assert_false(scratch_has(&dir, "bare"));
+	assert_false(scratch_has(&dir, "bare.partial"));
+	assert_false(scratch_has(&dir, "bare.E01.partial"));
+	CHECK_OK(host_lock_take(NULL, &host, &e), &e);
+	host_lock_release(host);
+	free(folder);
+	free((char *)(uintptr_t)file.path);
+	free((char *)(uintptr_t)set.path);
+}
+
+/*
+ * Whatever the environment says: an unelevated process may have set it, and may rename what the
+ * usual one leads through.
+ */
+TEST(copy_of_a_driver_is_made_below_windows_itself)
+{
+	wchar_t windows[MAX_PATH], *wanted, *above;
+
+	assert_true(GetSystemWindowsDirectoryW(windows, MAX_PATH) > 0);
+	assert_true(SetEnvironmentVariableW(L"TEMP", L"C:\\users"));
+	assert_true(SetEnvironmentVariableW(L"TMP", L"C:\\users"));
+	assert_true(SetEnvironmentVariableW(L"SystemRoot", L"C:\\users"));
+	assert_true(SetEnvironmentVariableW(L"windir", L"C:\\users"));
+	above = winpmem__folder_above(NULL);
+	wanted = winpmem__join(L"\\\\?\\", windows, L"");
+	assert_true(above && wanted && !wcscmp(above, wanted));
+	free(above);
+	free(wanted);
+}
+
+/* A crash shows no box, and with it goes Windows Error Reporting. */
+TEST(a_crash_is_reported_to_nobody)
+{
+	char name[] = "test";
+	char *words[] = { name, NULL }, **argv = words;
+	int argc = 1;
+
+	SetErrorMode(0);
+	startup(&argc, &argv);
+	assert_true(GetErrorMode() & SEM_NOGPFAULTERRORBOX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -640,6 +712,9 @@ int main(void)
 		cmocka_unit_test(awake_machine_does_not_grow_sleepy),
 		cmocka_unit_test(clocks_move_on_and_agree_with_the_c_library),
 		cmocka_unit_test(random_bytes_differ),
+		cmocka_unit_test(without_an_access_list_nothing_private_is_made),
+		cmocka_unit_test(copy_of_a_driver_is_made_below_windows_itself),
+		cmocka_unit_test(a_crash_is_reported_to_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -722,6 +722,30 @@ class Driver(unittest.TestCase):
         self.check_memory(memory)
         self.nothing_is_left()
 
+    def test_copy_that_a_link_leads_to(self):
+        """The service gets the path that the copy really has, and neither it nor its folder can be moved."""
+        gen2()
+        folder = C / 'really'
+        folder.mkdir(exist_ok=True)
+        (C / 'link').symlink_to(folder, target_is_directory=True)
+        self.addCleanup((C / 'link').unlink)
+        self.driver(COMPLETE, 'load', DRIVER, '--driver-dir', 'C:\\link')
+        (entry,) = self.status()['drivers']
+        shown = text(wine('sc', 'qc', entry['name']).stdout) + text(wine(
+            'reg', 'query', 'HKLM\\System\\CurrentControlSet\\Services\\' + entry['name']).stdout)
+        self.driver(COMPLETE, 'unload', '--driver-dir', 'C:\\link')
+        self.assertIn('\\??\\C:\\really\\', shown)
+        self.nothing_is_left()
+
+    def test_copy_is_below_windows(self):
+        """Whatever the environment calls the folder for temporary files."""
+        gen2()
+        self.driver(COMPLETE, 'load', DRIVER)
+        made = [p.parent.name for p in C.rglob('ramseal_*')]
+        self.driver(COMPLETE, 'unload')
+        self.assertEqual(made, ['windows'])
+        self.nothing_is_left()
+
     def status(self):
         ran = wine(EXE, 'driver', 'status', '--json')
         self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))

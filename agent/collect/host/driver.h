@@ -13,15 +13,14 @@
 
 struct driver_options {
 	const char *file;   /* NULL: what is built in, if it is and none is loaded */
-	const char *folder; /* NULL: the one for temporary files */
+	const char *folder; /* NULL: Windows' own */
 	bool risk;          /* the user takes it that the host may stop */
 };
 
 #ifdef _WIN32
 #define DRIVER_DIR_OPTION(type, member)                                                            \
-	CLI_STRING(                                                                                \
-		type, member, 0, "driver-dir", "DIR",                                              \
-		"load the driver from a copy in DIR; default: the directory for temporary files")
+	CLI_STRING(type, member, 0, "driver-dir", "DIR",                                           \
+		   "load the driver from a copy in DIR; default: the Windows folder")
 #define DRIVER_RISK_OPTION(type, member)                                                           \
 	CLI_FLAG(type, member, 0, RISK_OPTION,                                                     \
 		 "allow what may stop Windows on this machine: a driver without support for "      \

@@ -35,22 +35,18 @@ static enum status err_running(struct err *e)
 
 enum status host_lock_take(const char *state, struct host_lock **ret, struct err *e)
 {
-	SECURITY_ATTRIBUTES attributes = {
-		.nLength = sizeof(attributes),
-		.lpSecurityDescriptor = win32_private_descriptor(),
-	};
+	SECURITY_ATTRIBUTES attributes;
 	struct host_lock *l = malloc(sizeof(*l));
 	enum status st = ST_OK;
 	DWORD failed;
 
 	*ret = NULL;
-	if (!l) {
-		LocalFree(attributes.lpSecurityDescriptor);
+	if (!l)
 		return err_nomem(e);
-	}
-	l->event = CreateEventW(&attributes, TRUE, FALSE, NAME);
+	l->event = win32_private_begin(&attributes) ? CreateEventW(&attributes, TRUE, FALSE, NAME)
+						    : NULL;
 	failed = GetLastError();
-	LocalFree(attributes.lpSecurityDescriptor);
+	win32_private_end(&attributes);
 	if (l->event && failed != ERROR_ALREADY_EXISTS) {
 		*ret = l;
 		return ST_OK;

@@ -20,13 +20,12 @@ struct lock_file {
 /* Follows no link; a new file is ours alone. */
 static HANDLE open_to_hold(const wchar_t *path)
 {
-	SECURITY_ATTRIBUTES attributes = {
-		.nLength = sizeof(attributes),
-		.lpSecurityDescriptor = win32_private_descriptor(),
-	};
+	SECURITY_ATTRIBUTES attributes;
 	HANDLE ret = INVALID_HANDLE_VALUE;
 	DWORD failed = 0;
 
+	if (!win32_private_begin(&attributes))
+		return ret;
 	for (int i = 0; i < TRIES && ret == INVALID_HANDLE_VALUE; i++) {
 		ret = CreateFileW(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ, &attributes,
 				  OPEN_ALWAYS, FILE_FLAG_OPEN_REPARSE_POINT, NULL);
@@ -36,8 +35,8 @@ static HANDLE open_to_hold(const wchar_t *path)
 		if (ret == INVALID_HANDLE_VALUE)
 			Sleep(PAUSE_MS);
 	}
-	LocalFree(attributes.lpSecurityDescriptor);
 	SetLastError(failed);
+	win32_private_end(&attributes);
 	return ret;
 }
 

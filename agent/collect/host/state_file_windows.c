@@ -42,14 +42,11 @@ static bool is_trusted_folder(const wchar_t *path)
 /* Every user may make folders there; one of somebody else's is not for us. */
 static enum status make_folder(const wchar_t *path, const char *shown, struct err *e)
 {
-	SECURITY_ATTRIBUTES attributes = {
-		.nLength = sizeof(attributes),
-		.lpSecurityDescriptor = win32_private_descriptor(),
-	};
-	const bool made = CreateDirectoryW(path, &attributes);
+	SECURITY_ATTRIBUTES attributes;
+	const bool made = win32_private_begin(&attributes) && CreateDirectoryW(path, &attributes);
 	const DWORD failed = made ? 0 : GetLastError();
 
-	LocalFree(attributes.lpSecurityDescriptor);
+	win32_private_end(&attributes);
 	if (!made && failed != ERROR_ALREADY_EXISTS)
 		return err_from_win32(e, ST_OUTPUT, failed, "%s", shown);
 	if (!made && !is_trusted_folder(path))
@@ -117,19 +114,17 @@ bool state_file_is_there(const char *path)
 static enum status write_new(const wchar_t *path, const char *shown, const char *text,
 			     struct err *e)
 {
-	SECURITY_ATTRIBUTES attributes = {
-		.nLength = sizeof(attributes),
-		.lpSecurityDescriptor = win32_private_descriptor(),
-	};
+	SECURITY_ATTRIBUTES attributes;
 	const DWORD len = (DWORD)strlen(text);
+	HANDLE h = INVALID_HANDLE_VALUE;
 	DWORD done = 0, failed;
-	HANDLE h;
 	bool ok;
 
 	DeleteFileW(path); /* of an earlier process that had our number */
-	h = CreateFileW(path, GENERIC_WRITE, 0, &attributes, CREATE_NEW, 0, NULL);
+	if (win32_private_begin(&attributes))
+		h = CreateFileW(path, GENERIC_WRITE, 0, &attributes, CREATE_NEW, 0, NULL);
 	failed = GetLastError();
-	LocalFree(attributes.lpSecurityDescriptor);
+	win32_private_end(&attributes);
 	if (h == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, failed, "%s", shown);
 	ok = WriteFile(h, text, len, &done, NULL) && done == len;

@@ -24,10 +24,7 @@ static DWORD WINAPI wait_for_it(void *arg)
 /* The event exists as long as we do, and so nobody else can be meant. */
 const char *stop_request_listen(void)
 {
-	SECURITY_ATTRIBUTES attributes = {
-		.nLength = sizeof(attributes),
-		.lpSecurityDescriptor = win32_private_descriptor(),
-	};
+	SECURITY_ATTRIBUTES attributes;
 	_cleanup_free_ wchar_t *wide = NULL;
 	uint64_t draw[2];
 	HANDLE thread;
@@ -39,8 +36,10 @@ const char *stop_request_listen(void)
 			 (unsigned long long)draw[1]);
 		wide = win32_wide(name);
 	}
-	event = wide ? CreateEventW(&attributes, TRUE, FALSE, wide) : NULL;
-	LocalFree(attributes.lpSecurityDescriptor);
+	if (!wide || !win32_private_begin(&attributes))
+		return NULL;
+	event = CreateEventW(&attributes, TRUE, FALSE, wide);
+	win32_private_end(&attributes);
 	if (!event)
 		return NULL;
 	thread = CreateThread(NULL, 0, wait_for_it, NULL, 0, NULL);

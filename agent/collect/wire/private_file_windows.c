@@ -12,20 +12,17 @@
 static int create(const char *path, DWORD share, DWORD flags)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path);
-	SECURITY_ATTRIBUTES attributes = {
-		.nLength = sizeof(attributes),
-		.lpSecurityDescriptor = win32_private_descriptor(),
-	};
+	SECURITY_ATTRIBUTES attributes;
 	HANDLE h = INVALID_HANDLE_VALUE;
 	DWORD failed = ERROR_NOT_ENOUGH_MEMORY;
 	int fd;
 
-	if (wide) {
+	if (wide && win32_private_begin(&attributes)) {
 		h = CreateFileW(wide, GENERIC_READ | GENERIC_WRITE | DELETE, share, &attributes,
 				CREATE_NEW, flags, NULL);
 		failed = GetLastError();
+		win32_private_end(&attributes);
 	}
-	LocalFree(attributes.lpSecurityDescriptor);
 	if (h == INVALID_HANDLE_VALUE) {
 		errno = win32_errno(failed);
 		return -1;

@@ -76,16 +76,15 @@ enum status set__make(struct output_set *s, struct err *e)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(s->partial);
 	_cleanup_free_ char *in_use = NULL;
-	SECURITY_ATTRIBUTES attributes = { .nLength = sizeof(attributes) };
+	SECURITY_ATTRIBUTES attributes;
 	DWORD failed = 0;
 	enum status st;
 
 	if (!wide)
 		return err_nomem(e);
-	attributes.lpSecurityDescriptor = win32_private_descriptor();
-	if (!CreateDirectoryW(wide, &attributes))
+	if (!win32_private_begin(&attributes) || !CreateDirectoryW(wide, &attributes))
 		failed = GetLastError();
-	LocalFree(attributes.lpSecurityDescriptor);
+	win32_private_end(&attributes);
 	if (!failed)
 		return ST_OK;
 	if (failed != ERROR_ALREADY_EXISTS)

@@ -107,16 +107,14 @@ enum status windows__check_idle(const char *path, struct err *e)
 /* CREATE_NEW follows no link and replaces nothing. */
 static HANDLE create_new(const wchar_t *path)
 {
-	SECURITY_ATTRIBUTES attributes = {
-		.nLength = sizeof(attributes),
-		.lpSecurityDescriptor = win32_private_descriptor(),
-	};
-	const HANDLE h = CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ,
-				     &attributes, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
-	const DWORD failed = GetLastError();
+	SECURITY_ATTRIBUTES attributes;
+	HANDLE h;
 
-	LocalFree(attributes.lpSecurityDescriptor);
-	SetLastError(failed);
+	if (!win32_private_begin(&attributes))
+		return INVALID_HANDLE_VALUE;
+	h = CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ, &attributes,
+			CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+	win32_private_end(&attributes);
 	return h;
 }
 
