@@ -3,6 +3,7 @@
  * ramseal context: what the registry of a Windows machine says about how its memory looked.
  */
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/collect/acquire/disk_options.h"
 #include "agent/collect/host/context.h"
 #include "agent/shared/program/log.h"
@@ -62,6 +63,8 @@ static enum status read_context(const struct cli *cli, const struct context_opti
 		return cli_usage(cli, e, "--hive cannot be combined with --image or --volume");
 	if (!disk && cli_given(cli, "offset"))
 		return cli_usage(cli, e, "--offset needs --image or --volume");
+	if (o->hives.count || disk)
+		cage_command(cli, false);
 	if (o->hives.count)
 		return context_of_hives(o->hives.at, o->hives.count, ret, e);
 	if (!disk)

@@ -3,6 +3,7 @@
  * ramseal export: a stream of pages in a format that other tools read.
  */
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/image/export.h"
 #include "agent/shared/container/identities.h"
 #include "formats/image/raw.h"
@@ -84,6 +85,8 @@ static enum status export_run(struct cli *cli, struct err *e)
 	if (cli_given(cli, "level") && !o->image.format->compresses)
 		return cli_usage(cli, e, "--level needs --format e01 or kdump");
 	st = identities_load(&o->identity, &x, e);
+	if (!st)
+		cage_command(cli, o->image.format->own_files);
 	if (!st)
 		st = container_open(cli->operands[0], x, &in, e);
 	if (st)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/collect/acquire/disk_options.h"
 #include "agent/shared/output/output.h"
 #include "agent/shared/program/interrupt.h"
@@ -256,6 +257,7 @@ static enum status extract_file_run(struct cli *cli, struct err *e)
 
 	if (!c.o->output)
 		return cli_usage(cli, e, "say where to write with --output");
+	cage_command(cli, false);
 	c.buf = os_buffer(EXTRACT_BUFFER);
 	st = c.buf ? open_copy_input(&c, e) : err_nomem(e);
 	if (!st)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/image/export.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/program/interrupt.h"
@@ -209,6 +210,8 @@ static enum status extract_run(struct cli *cli, struct err *e)
 	if (o->stream && !o->output)
 		return cli_usage(cli, e, "needs --output FILE");
 	st = identities_load(&o->identity, &x, e);
+	if (!st)
+		cage_command(cli, o->image.format->own_files);
 	if (!st)
 		st = container_open(cli->operands[0], x, &in, e);
 	if (st)

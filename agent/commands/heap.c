@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ramseal heap: the heaps of a Windows process, and what is allocated in them. */
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/examine/show/heap_blocks.h"
 #include "agent/examine/show/heap_diff.h"
 #include "agent/examine/show/heap_dns.h"
@@ -241,6 +242,8 @@ static enum status heap_run(struct cli *cli, struct err *e)
 		st = cli_usage(cli, e, "--umdh has a format of its own, and goes without --json");
 	if (!st)
 		st = identities_load(&o->identity, &x, e);
+	if (!st)
+		cage_command(cli, false);
 	if (!st)
 		st = process_session_open(cli, &o->process, x, &s, e);
 	if (st)

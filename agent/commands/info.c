@@ -7,6 +7,7 @@
 #include "agent/collect/capture/sleep_watch.h"
 #include "agent/collect/host/process_names.h"
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/commands/info_machine.h"
 #include "agent/commands/info_smear.h"
 #include "agent/image/image_pass.h"
@@ -452,6 +453,8 @@ static enum status info_run(struct cli *cli, struct err *e)
 	struct container c;
 	enum status st = identities_load(&o->identity, &x, e);
 
+	if (!st)
+		cage_command(cli, false);
 	if (!st)
 		st = container_open_outline(cli->operands[0], x, &c, &sums, e);
 	if (!st) {

@@ -7,6 +7,7 @@
 
 #include "agent/collect/acquire/volume_remarks.h"
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/collect/acquire/disk_options.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
@@ -189,6 +190,8 @@ static enum status pagefiles_run(struct cli *cli, struct err *e)
 
 	if (live && cli_given(cli, "offset"))
 		return cli_usage(cli, e, "--offset needs --image or --volume");
+	if (!live)
+		cage_command(cli, false);
 	if (!live)
 		st = disk_options_open(cli, &o->disk, &d, NULL, e);
 	if (!st)

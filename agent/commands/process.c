@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/examine/process/modules.h"
 #include "agent/examine/process/threads.h"
 #include "agent/examine/show/process_session.h"
@@ -375,6 +376,8 @@ static enum status process_run(struct cli *cli, struct err *e)
 	struct process_session s;
 	enum status st = identities_load(&o->identity, &x, e);
 
+	if (!st)
+		cage_command(cli, false);
 	if (!st)
 		st = process_session_open(cli, &o->process, x, &s, e);
 	if (st)

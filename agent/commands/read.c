@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/examine/process/process.h"
 #include "agent/examine/show/byte_dump.h"
 #include "agent/examine/show/process_session.h"
@@ -489,6 +490,8 @@ static enum status read_run(struct cli *cli, struct err *e)
 	if (!st)
 		st = identities_load(&o->identity, &x, e);
 	r.identities = x;
+	if (!st)
+		cage_command(cli, false);
 	if (!st)
 		st = symbol_options_open(&o->symbols, &r.symbols, e);
 	if (!st)

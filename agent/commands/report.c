@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/examine/report/fleet/fleet.h"
 #include "agent/examine/report/host/pages.h"
 #include "agent/examine/report/process/process_page.h"
@@ -125,6 +126,8 @@ static enum status load_runs(const struct cli *cli, struct report_run *runs, str
 	_cleanup_identities_ struct age_identities *x = NULL;
 	enum status st = identities_load(&o->identity, &x, e);
 
+	if (!st)
+		cage_command(cli, false);
 	for (size_t i = 0; i < cli->n_operands && !st; i++) {
 		const char *path = cli->operands[i];
 		const struct run_plan plan = {
@@ -266,6 +269,8 @@ static enum status report_process_of(struct cli *cli, struct err *e)
 
 	if (!st)
 		st = identities_load(&o->identity, &x, e);
+	if (!st)
+		cage_command(cli, false);
 	if (!st)
 		st = process_session_open(cli, &o->process, x, &s, e);
 	if (st)

@@ -3,6 +3,7 @@
  * ramseal smear: how far the page tables and the pages of a container belong together.
  */
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/examine/smear/input.h"
 #include "agent/examine/smear/print.h"
 #include "agent/shared/container/identities.h"
@@ -141,6 +142,8 @@ static enum status smear_run(struct cli *cli, struct err *e)
 	if (o->csv && (o->json || mappings))
 		return err_set(e, ST_USAGE, "--csv cannot be combined with --json or --mappings");
 	st = identities_load(&o->identity, &x, e);
+	if (!st)
+		cage_command(cli, false);
 	if (!st)
 		st = smear_input_open(path, x, &in, e);
 	if (st)

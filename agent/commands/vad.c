@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/examine/process/states.h"
 #include "agent/examine/show/page_table.h"
 #include "agent/examine/show/process_session.h"
@@ -317,6 +318,8 @@ static enum status vad_run(struct cli *cli, struct err *e)
 	struct vad_request r;
 	enum status st = identities_load(&o->identity, &x, e);
 
+	if (!st)
+		cage_command(cli, false);
 	if (!st)
 		st = process_session_open(cli, &o->process, x, &s, e);
 	if (st)

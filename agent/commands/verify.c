@@ -9,6 +9,7 @@
 #include "agent/collect/capture/sleep_watch.h"
 #include "agent/shared/container/verify.h"
 #include "agent/commands/commands.h"
+#include "agent/shared/output/cage_command.h"
 #include "agent/commands/verify_statement.h"
 #include "agent/shared/container/container.h"
 #include "agent/shared/container/identities.h"
@@ -347,6 +348,7 @@ static enum status verify_run(struct cli *cli, struct err *e)
 		worst = witness_log_open(o->witness, &log, e);
 	if (worst)
 		return worst;
+	cage_command(cli, false);
 	for (size_t i = 0; i < cli->n_operands && worst != ST_INTERRUPTED; i++) {
 		struct err why = ERR_INIT;
 		const enum status st = verify(cli, cli->operands[i], x, log, &why);

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include "agent/shared/output/deputy.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/json.h"
 #include "agent/shared/program/text.h"
@@ -42,10 +43,15 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static enum status is_busy(struct err *e)
+{
+	return err_set(e, ST_OUTPUT, "another process is writing or sealing it");
+}
+
 enum status target_lock(int fd, bool shared, struct err *e)
 {
 	if (flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) && errno == EWOULDBLOCK)
-		return err_set(e, ST_OUTPUT, "another process is writing or sealing it");
+		return is_busy(e);
 	return ST_OK;
 }
 
@@ -79,11 +85,21 @@ enum status target_check_untouched(int fd, const char *path, uint64_t size, stru
 
 enum status target_check_idle(int directory, const char *name, struct err *e)
 {
-	/* O_NONBLOCK: what has that name may be anything, a FIFO too. */
-	_cleanup_close_ int fd =
-		openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int fd = -1;
 
+	if (deputy_serves())
+		return deputy_is_idle(directory, name) == EWOULDBLOCK ? is_busy(e) : ST_OK;
+	/* O_NONBLOCK: what has that name may be anything, a FIFO too. */
+	fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	return fd < 0 ? ST_OK : target_lock(fd, true, e);
+}
+
+/* O_EXCL follows no link, not even a dangling one; O_NOFOLLOW says so to the reader. */
+static int create_new(int directory, const char *name)
+{
+	if (deputy_serves())
+		return deputy_create(directory, name);
+	return openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 /* The first temporary name that is free. What has one already is not ours to touch. */
@@ -95,12 +111,7 @@ static enum status create_partial(struct target *t, struct err *e)
 
 		if (!partial)
 			return err_nomem(e);
-		/*
-		 * O_EXCL follows no link, not even a dangling one; O_NOFOLLOW says so to the
-		 * reader.
-		 */
-		t->fd = openat(t->directory, last_component(partial),
-			       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		t->fd = create_new(t->directory, last_component(partial));
 		if (t->fd < 0 && errno == EEXIST) {
 			st = target_check_idle(t->directory, last_component(partial), e);
 			if (st)
@@ -418,7 +429,9 @@ enum status target_publish(struct target *t, bool force, struct err *e)
 	enum status st;
 	int failed;
 
-	if (force)
+	if (deputy_serves())
+		failed = deputy_rename(t->directory, t->partial_name, t->name, force);
+	else if (force)
 		failed = renameat(t->directory, t->partial_name, t->directory, t->name) ? errno : 0;
 	else
 		failed = target_rename_new(t->directory, t->partial_name, t->directory, t->name);
@@ -430,14 +443,20 @@ enum status target_publish(struct target *t, bool force, struct err *e)
 		return err_from_errno(e, ST_OUTPUT, failed, "%s: rename to %s", t->partial,
 				      t->path);
 	st = target_sync_directory(t->directory, t->path, e);
-	if (st)
+	if (st && deputy_serves())
+		deputy_rename(t->directory, t->name, t->partial_name, false);
+	else if (st)
 		target_rename_new(t->directory, t->name, t->directory, t->partial_name);
 	return st;
 }
 
 void target_remove_partial(struct target *t)
 {
-	if (t->partial && t->directory >= 0)
+	if (!t->partial || t->directory < 0)
+		return;
+	if (deputy_serves())
+		deputy_unlink(t->directory, t->partial_name);
+	else
 		unlinkat(t->directory, t->partial_name, 0);
 }
 
