@@ -41,10 +41,7 @@ enum status heap_session_open(const struct process_session *p, struct heap_sessi
 
 	*ret = (struct heap_session){ .process = p, .peek = process_peek(p->process) };
 	ret->memory = peek_view(ret->peek);
-	/* Heaps have pages of every kind: sooner or later it is needed. */
-	st = virtual_need_layout(p->memory, e);
-	if (!st)
-		st = heaps_of_process(p->process, &ret->memory, &ret->ranges, &ret->heaps, e);
+	st = heaps_of_process(p->process, &ret->memory, &ret->ranges, &ret->heaps, e);
 	if (!st) {
 		ret->stats = calloc(MAX(heaps_count(ret->heaps), 1), sizeof(*ret->stats));
 		st = ret->stats ? ST_OK : err_nomem(e);

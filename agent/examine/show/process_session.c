@@ -52,6 +52,9 @@ static enum status open_memory(struct process_session *s, const struct process_o
 	plan.notes = s->notes;
 	if (!st)
 		st = virtual_open(&plan, &s->memory, e);
+	/* A process has entries of every kind: sooner or later it is needed. */
+	if (!st)
+		st = virtual_need_layout(s->memory, e);
 	if (!st)
 		st = process_open(s->memory, (uint32_t)o->pid, &s->symbols, &s->process, e);
 	if (!st)
