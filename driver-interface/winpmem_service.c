@@ -243,8 +243,8 @@ static enum status make_copy(struct winpmem_service *s, const struct driver_byte
 	 * The loader opens it to execute, and shares reading and deleting: that goes together with
 	 * this. Who wants to write, rename or delete it is refused.
 	 */
-	s->pinned = CreateFileW(s->copy, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, 0,
-				NULL);
+	s->pinned =
+		CreateFileW(s->copy, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, 0, NULL);
 	if (s->pinned == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "the driver's copy");
 	path = final_path(s->pinned);
