@@ -4,9 +4,10 @@
  * apart by content; as "raw" it is raw, and nobody looks. What is none of these is refused if it
  * is known to be something else (formats/image/foreign.h).
  *
- * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file
- * begins or ends inside a page and no other has the rest, that page is unreadable, the map's
- * faults count it, and the note says so. To fill it up would be to invent memory.
+ * A raw file is the range 0..size-1, if nobody says otherwise (file_map.c). Pages are whole or not
+ * there: where a range of the file begins or ends inside a page and no other has the rest, that
+ * page is unreadable, the map's faults count it, and the note says so. To fill it up would be to
+ * invent memory.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -135,7 +136,7 @@ static enum status add_raw(struct file_drv *f, struct range_list *map, struct er
 
 	if (size < PAGE_SIZE)
 		return err_set(e, ST_INPUT, "%" PRIu64 " bytes are less than a page", size);
-	f->origin = "file size";
+	f->origin = file__by_size;
 	return file__add_range(f, map, 0, size, size, 0, e);
 }
 
@@ -272,6 +273,10 @@ static enum status look_into(struct file_drv *f, const file_kind_fn *kinds, cons
 		st = (*kinds++)(f, &map, e);
 	if (st)
 		return err_add(e, st, "%s", path);
+	if (drv_map_file && !f->mapped)
+		return err_set(e, ST_INPUT,
+			       "%s: says itself where its memory belongs; a map is for raw images",
+			       path);
 	st = leave_out_unbacked(f, &map, e);
 	if (!st)
 		st = add_pages(f, &map, e);
@@ -332,13 +337,9 @@ static enum status open_as(const struct drv_ops *ops, const file_kind_fn *kinds,
 static enum status file_drv_open(const char *path, struct drv **ret, struct err *e)
 {
 	static const file_kind_fn kinds[] = {
-		add_elf,
-		file__add_lime,
-		file__add_packed_lime,
-		file__add_avml,
-		file__add_windows_dump,
-		file__add_kdump,
-		check_raw,
+		add_elf,        file__add_lime,         file__add_packed_lime,
+		file__add_avml, file__add_windows_dump, file__add_kdump,
+		check_raw,      file__add_stated,       file__add_vmem,
 		add_raw,
 	};
 
@@ -372,7 +373,7 @@ static enum status lime_bytes_open(const char *path, struct drv **ret, struct er
 
 static enum status raw_open(const char *path, struct drv **ret, struct err *e)
 {
-	static const file_kind_fn kinds[] = { add_raw };
+	static const file_kind_fn kinds[] = { file__add_stated, add_raw };
 
 	return open_as(&raw_ops, kinds, path, ret, e);
 }

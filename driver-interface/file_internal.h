@@ -4,6 +4,7 @@
 #define RAMSEAL_DRIVER_INTERFACE_FILE_INTERNAL_H
 
 #include "driver-interface/extents.h"
+#include "driver-interface/file_map.h"
 #include "driver-interface/skew.h"
 #include "driver-interface/source.h"
 
@@ -29,6 +30,7 @@ struct file_drv {
 	void (*unpacked_free)(
 		struct extents_bytes *b); /* of those; NULL: they are the file's own */
 	const char *origin;               /* of the map */
+	bool mapped;                      /* by drv_map_file */
 	char note[512];
 	char lost[1024];
 };
@@ -61,5 +63,11 @@ enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, st
 enum status file__add_avml(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_kdump(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_windows_dump(struct file_drv *f, struct range_list *map, struct err *e);
+/* What maps of raw images are called, and how drv_is_raw() knows them. */
+extern const char file__by_size[], file__by_map[], file__by_vmss[];
+
+/* file_map.c: raw, where drv_map_file says, and where what lies beside a .vmem says. */
+enum status file__add_stated(struct file_drv *f, struct range_list *map, struct err *e);
+enum status file__add_vmem(struct file_drv *f, struct range_list *map, struct err *e);
 
 #endif

@@ -44,6 +44,7 @@ static const struct option_def options[] = {
 	CLI_STRING(struct acquire_options, source, 's', "source", "NAME[:PATH]",
 		   "read memory from this source; PATH is its device or file",
 		   .suggest = drv_source_name),
+	CLI_STRING(struct acquire_options, map, 0, "map", "FILE", MAP_HELP),
 	DRIVER_OPTIONS(struct acquire_options, driver) CLI_CHOICE(
 		struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
 		"copy page files before the memory, after it, concurrently, or guided: each slot "

@@ -27,6 +27,7 @@ static const struct option_def options[] = {
 	CLI_HEADING("What to read"),
 	CLI_STRING(struct check_options, acquire.source, 's', "source", "NAME[:PATH]",
 		   "the source that acquire would read", .suggest = drv_source_name),
+	CLI_STRING(struct check_options, acquire.map, 0, "map", "FILE", MAP_HELP),
 	DRIVER_LOOK_OPTION(struct check_options, acquire.driver)
 		CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
 			 "leave page files out"),

@@ -31,10 +31,10 @@ static const char *const machine_keys[] = { "host", "os", "cpu", "memory", "secu
 
 static void put_system(json_t *doc, const json_t *tables)
 {
-	static const char *const keys[] = { "os",           "levels",
-					    "kernel_dtb",   "kernel_dtb_origin",
-					    "process_list", "processes",
-					    "scan",         NULL };
+	static const char *const keys[] = {
+		"os",   "levels",  "kernel_dtb", "kernel_dtb_origin", "process_list", "processes",
+		"scan", "outside", NULL
+	};
 	json_t *system = json_object(), *told = json_object_get(tables, "system");
 
 	if (json_is_object(told))
@@ -121,6 +121,17 @@ static void print_kdbg(const json_t *o)
 			  json_is_true(json_object_get(o, "encoded")) ? "encoded" : "not encoded");
 }
 
+static void print_outside(const json_t *o)
+{
+	if (o)
+		print_row("outside",
+			  "%" PRIu64 " of %" PRIu64 " entries of page tables name memory that the "
+			  "image has not, up to 0x%" PRIx64
+			  ": it may be cut, or its RAM banks stand "
+			  "end to end, without a hole",
+			  number(o, "entries"), number(o, "looked"), number(o, "last"));
+}
+
 void info_print_kernel(const json_t *doc)
 {
 	const json_t *system = json_object_get(doc, "system");
@@ -131,6 +142,7 @@ void info_print_kernel(const json_t *doc)
 		print_row("kernel", "DTB 0x%" PRIx64 " (%s), %" PRIu64 " levels of page tables%s%s",
 			  number(system, "kernel_dtb"), text(system, "kernel_dtb_origin"),
 			  number(system, "levels"), base ? ", image at " : "", base ? base : "");
+	print_outside(json_object_get(system, "outside"));
 	print_ntoskrnl(ntoskrnl);
 	print_kdbg(json_object_get(doc, "kdbg"));
 }

@@ -43,9 +43,14 @@ enum pagetables { TABLES_BOTH, TABLES_BEFORE, TABLES_AFTER, TABLES_NONE };
 struct order;
 struct running;
 
+#define MAP_HELP                                                                                   \
+	"where the bytes of a raw image belong: a text file with a range of addresses a line, in " \
+	"hexadecimal (0-bfffffff), in the order of the file, or with @OFFSET behind it"
+
 struct acquire_options {
 	struct image_options image; /* without a format: into a container */
 	const char *source;
+	const char *map; /* where the bytes of a raw image belong; or NULL */
 	struct driver_options driver;
 	const char *output;
 	struct network_options network;

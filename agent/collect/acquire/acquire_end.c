@@ -28,6 +28,18 @@ static bool is_still_the_same(const struct acquisition *a)
 	return false;
 }
 
+/* The pass over an image's tables that shows that there must be more of it; or NULL. */
+static const struct outside *names_outside(const struct acquisition *a)
+{
+	const struct tables_result *const passes[] = { &a->image_end, &a->image, &a->before,
+						       &a->after };
+
+	for (size_t i = 0; i < ARRAY_SIZE(passes); i++)
+		if (outside_is_wrong(&passes[i]->outside, &a->base.source->info))
+			return &passes[i]->outside;
+	return NULL;
+}
+
 enum status acquire__outcome(const struct acquisition *a, enum status output, struct err *e)
 {
 	const struct tally *t = &a->memory.stream.tally;
@@ -55,6 +67,10 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
 	if (changes_outcome(&a->base.changes, e))
 		return ST_UNREADABLE;
+	if (names_outside(a)) {
+		outside_text(names_outside(a), e);
+		return err_add(e, ST_UNREADABLE, "%s", a->base.source->info.path);
+	}
 	return acquire_check_source(&a->base.source->info, e);
 }
 

@@ -12,6 +12,7 @@
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/share.h"
 #include "agent/shared/program/text.h"
+#include "driver-interface/file_map.h"
 
 void acquire_announce_source(const struct drv_info *info)
 {
@@ -89,7 +90,14 @@ static enum status open_watched(const struct acquire_options *o, struct drv **re
 enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e)
 {
 	const struct drv_info *info;
-	enum status st = open_watched(o, ret, e);
+	enum status st;
+
+	*ret = NULL;
+	if (o->map && strncmp(o->source, "file:", 5) != 0 && strncmp(o->source, "raw:", 4) != 0)
+		return err_set(e, ST_USAGE,
+			       "--map is for a raw image: --source file:PATH or raw:PATH");
+	drv_map_file = o->map;
+	st = open_watched(o, ret, e);
 
 	if (st == ST_NOT_MINE || st == ST_CORRUPT)
 		st = err_add(e, ST_INPUT, "%s", o->source);

@@ -14,6 +14,7 @@
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/log.h"
+#include "driver-interface/file_map.h"
 #include "formats/base/bytes.h"
 #include "formats/base/left.h"
 
@@ -443,10 +444,37 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 	return st;
 }
 
-static void warn_of_spaces(const struct tables_result *r)
+/* Of an image, for all that was found in it. */
+static enum status look_outside(const struct tables_plan *plan, struct tables_result *r,
+				struct err *e)
+{
+	const struct reading none = { .source = plan->source };
+
+	if (!plan->source->info.image || r->outside.looked)
+		return ST_OK;
+	return outside_look(plan->stream.reading ? plan->stream.reading : &none, plan->source,
+			    &r->found, &r->outside, e);
+}
+
+static void warn_of_outside(const struct drv_info *info, const struct outside *o)
+{
+	struct err text = ERR_INIT;
+
+	outside_text(o, &text);
+	if (outside_is_wrong(o, info))
+		log_warning("entries-outside", "%s: %s", info->path, text.message);
+	else if (o->entries)
+		log_info("entries-outside",
+			 "%" PRIu64 " of %" PRIu64 " entries of page tables name memory that the "
+			 "image has not",
+			 o->entries, o->looked);
+}
+
+static void warn_of_spaces(const struct drv_info *info, const struct tables_result *r)
 {
 	const struct discovery *d = &r->found;
 
+	warn_of_outside(info, &r->outside);
 	if (d->hidden)
 		log_warning("hidden-address-spaces",
 			    "%zu address space%s in memory without a listed process; the "
@@ -480,7 +508,9 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 				    ? "page tables have five levels, which ramseal does not "
 				      "support for Windows; smear cannot be measured"
 				    : "no page tables were found; smear cannot be measured");
-	warn_of_spaces(ret);
+	if (!st)
+		st = look_outside(plan, ret, e);
+	warn_of_spaces(&plan->source->info, ret);
 	return st ? st : write_tables_line(plan, before ? "before" : "after", ret, e);
 }
 
@@ -499,14 +529,19 @@ enum status tables_find(const struct tables_plan *plan, struct tables_result *re
 	return st;
 }
 
-enum status tables_tell(const struct tables_plan *plan, const struct tables_result *r,
-			struct err *e)
+enum status tables_tell(const struct tables_plan *plan, struct tables_result *r, struct err *e)
 {
+	const enum status st = look_outside(plan, r, e);
+
 	if (!r->found.n_spaces)
 		log_info("no-page-tables",
-			 "no kernel whose page tables are known was found in the image");
-	warn_of_spaces(r);
-	return write_tables_line(plan, "image", r, e);
+			 "no kernel whose page tables are known was found in the image%s",
+			 drv_is_raw(&plan->source->info)
+				 ? "; if its RAM banks stand end to end, --map says where they "
+				   "belong"
+				 : "");
+	warn_of_spaces(&plan->source->info, r);
+	return st ? st : write_tables_line(plan, "image", r, e);
 }
 
 /* The beginning of a watch, likewise. */

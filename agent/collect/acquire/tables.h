@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "agent/collect/acquire/outside.h"
 #include "agent/collect/capture/stream_pass.h"
 #include "agent/shared/kernel/discover.h"
 #include "agent/shared/kernel/layout.h"
@@ -40,6 +41,7 @@ struct tables_result {
 	const char *device_private_by;
 	/* process_names_json(); NULL: not live, or there is nothing to compare. */
 	json_t *processes;
+	struct outside outside; /* of an image */
 	struct stream_result stream;
 	struct walk_counts counts;
 	uint64_t tables;            /* table pages that were stored */
@@ -72,8 +74,7 @@ void tables_result_deinit(struct tables_result *r);
  * times is not used, but for the sealer.
  */
 enum status tables_find(const struct tables_plan *plan, struct tables_result *ret, struct err *e);
-enum status tables_tell(const struct tables_plan *plan, const struct tables_result *r,
-			struct err *e);
+enum status tables_tell(const struct tables_plan *plan, struct tables_result *r, struct err *e);
 
 /*
  * Makes ready for a scan for roots while the memory is read. False if the pass found no kernel

@@ -202,6 +202,13 @@ json_t *tables_line_json(const struct tables_result *r, const char *when)
 		json_object_set_new(o, "vmcoreinfo_page", json_u64(r->found.vmcoreinfo_page));
 	json_object_set_new(o, "ignore", json_u64(r->found.ignore));
 	json_object_set_new(o, "spaces", spaces_json(&r->found));
+	if (r->outside.entries)
+		json_object_set_new(
+			o, "outside",
+			json_fields(JSON_FIELDS(field_u64("looked", r->outside.looked),
+						field_u64("entries", r->outside.entries),
+						field_u64("first", r->outside.first),
+						field_u64("last", r->outside.last))));
 	if (r->processes)
 		json_object_set(o, "processes_compared", r->processes);
 	return o;
