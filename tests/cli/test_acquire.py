@@ -319,6 +319,27 @@ class Outcome(Case):
         self.assertEqual(process.wait(timeout=900), 8)
         return self.file('stopped.rsz', got)
 
+    def test_tables_that_were_not_looked_for_are_not_called_missing(self):
+        fifo = self.at / 'fifo'
+        os.mkfifo(fifo)
+        source = self.file('image', memory(64))
+        process = subprocess.Popen([RAMSEAL, 'acquire', '-s', f'file:{source}', '--pagetables=both', '-o', fifo],
+                                   stderr=subprocess.PIPE)
+        # It stands at the pipe, which nobody reads, and has opened its source before.
+        fds = Path(f'/proc/{process.pid}/fd')
+        until = time.monotonic() + 900
+        while str(source) not in [os.readlink(f) for f in fds.iterdir() if f.is_symlink()]:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        wait_until_taken(process.pid, signal.SIGINT)
+        with open(fifo, 'rb') as reader:
+            reader.read()
+        said = process.stderr.read().decode()
+        self.assertEqual(process.wait(timeout=900), 8, said)
+        self.assertIn('page tables were not looked for', said)
+        self.assertNotIn('no page tables were found', said)
+
     def check(self, path, code, complete, line, acquisition):
         done = run('verify', path)
         self.assertEqual(done.returncode, code, done.stderr)

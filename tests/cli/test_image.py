@@ -220,6 +220,19 @@ class System(Case):
         self.assertEqual(len(rows['space']), len(spaces))
         self.assertIn(f'{spaces[4]["dtb"]:#014x}       4 System (the kernel\'s)', rows['space'])
 
+    def test_processes_without_names_are_told(self):
+        spaces = self.info(self.acquire(self.raw))['address_spaces']
+        self.assertNotIn('processes-without-names', [line.get('event') for line in self.log])
+        memory = self.memory
+        for name in {s['name'] for s in spaces if 'name' in s}:
+            memory = memory.replace(name.encode().ljust(15, b'\0'), b'\1' * 15)
+        image = self.at / 'nameless.raw'
+        image.write_bytes(memory)
+        doc = self.info(self.acquire(image))
+        self.assertEqual({s['pid'] for s in doc['address_spaces'] if 'pid' in s},
+                         {s['pid'] for s in spaces if 'pid' in s})
+        self.assertIn('processes-without-names', [line.get('event') for line in self.log])
+
     def test_kdbg_of_windows_7_is_not_encoded(self):
         image = self.at / 'seven.raw'
         run('acquire', '-q', '--source', f'{MACHINE},windows=7', '--format', 'raw', '-o', image,

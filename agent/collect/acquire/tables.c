@@ -475,6 +475,11 @@ static void warn_of_spaces(const struct drv_info *info, const struct tables_resu
 	const struct discovery *d = &r->found;
 
 	warn_of_outside(info, &r->outside);
+	if (tables_lack_names(d))
+		log_warning("processes-without-names",
+			    "the kernel's list of processes has no names: where they stand is not "
+			    "known, as what should be \"System\" and others is something else");
+
 	if (d->hidden)
 		log_warning("hidden-address-spaces",
 			    "%zu address space%s in memory without a listed process; the "

@@ -163,6 +163,11 @@ static json_t *system_json(const struct tables_result *r)
 	return o;
 }
 
+bool tables_lack_names(const struct discovery *d)
+{
+	return d->os == OS_WINDOWS && d->list.count && !d->windows.offsets.name;
+}
+
 json_t *tables_json(const struct tables_result *r)
 {
 	const struct discovery *d = &r->found;
@@ -176,6 +181,8 @@ json_t *tables_json(const struct tables_result *r)
 		      scan_json(d), "tables", json_u64(r->tables), "start_ns", json_u64(r->start),
 		      "end_ns", json_u64(r->end), "search_ns", json_u64(r->found.ns), "cut", r->cut,
 		      "not_followed", skipped_json(&r->counts));
+	if (o && tables_lack_names(d))
+		json_object_set_new(o, "nameless", json_true());
 	if (o && d->os != OS_UNKNOWN)
 		json_object_set_new(o, "system", system_json(r));
 	if (o && (d->windows.base || d->windows.has_pdb))
