@@ -12,6 +12,7 @@
 #include "formats/base/bytes.h"
 #include "formats/base/io.h"
 #include "formats/base/os.h"
+#include "tsk-extract/hive_cells.h"
 #include "tsk-extract/system.h"
 
 /* Real ones are 10 to 100 MiB. */
@@ -37,7 +38,9 @@
 
 struct hive {
 	struct registry registry; /* first: the registry is the hive */
-	hive_h *h;
+	hive_h *h;                /* NULL: libhivex refuses it */
+	struct hive_cells cells;
+	struct err damage;         /* why that was looked at where libhivex gave nothing */
 	struct hive_memory memory; /* the hive and HIVE_PADDING */
 	struct mem_blob copy;      /* of it, for what is read here */
 	bool dirty;
@@ -105,17 +108,49 @@ static enum status cell_name(struct hive *h, size_t cell, const struct name_layo
 	return *ret ? ST_OK : err_nomem(e);
 }
 
+/*
+ * What libhivex says, or where a single cell has it say nothing, what the others have. NULL
+ * without memory. It looks at all keys of a list before it says one.
+ */
+static size_t *subkeys_of(struct hive *h, size_t key, struct err *e)
+{
+	size_t *ret = h->h ? (size_t *)hivex_node_children(h->h, key) : NULL;
+
+	if (ret)
+		return ret;
+	if (h->h)
+		err_from_hivex(&h->damage, errno, "subkeys");
+	ret = hive_cells_subkeys(&h->cells, key);
+	if (!ret)
+		err_nomem(e);
+	return ret;
+}
+
+static size_t *values_of(struct hive *h, size_t key, struct err *e)
+{
+	size_t *ret = h->h ? (size_t *)hivex_node_values(h->h, key) : NULL;
+
+	if (ret)
+		return ret;
+	if (h->h)
+		err_from_hivex(&h->damage, errno, "values");
+	ret = hive_cells_values(&h->cells, key);
+	if (!ret)
+		err_nomem(e);
+	return ret;
+}
+
 /* --- the registry's verbs ------------------------------------------------------------------ */
 
 static enum status hive_open_key(struct registry *r, registry_key parent, const char *name,
 				 registry_key *ret, struct err *e)
 {
 	struct hive *h = (struct hive *)r;
-	_cleanup_free_ hive_node_h *children = hivex_node_children(h->h, parent);
+	_cleanup_free_ size_t *children = subkeys_of(h, parent, e);
 	enum status st = ST_OK;
 
 	if (!children)
-		return err_from_hivex(e, errno, "subkeys");
+		return ST_NOMEM;
 	for (size_t i = 0; children[i] && !st; i++) {
 		_cleanup_free_ char *found = NULL;
 
@@ -136,11 +171,11 @@ static enum status hive_each(struct registry *r, registry_key key, registry_visi
 			     struct err *e)
 {
 	struct hive *h = (struct hive *)r;
-	_cleanup_free_ hive_node_h *children = hivex_node_children(h->h, key);
+	_cleanup_free_ size_t *children = subkeys_of(h, key, e);
 	enum status st = ST_OK;
 
 	if (!children)
-		return err_from_hivex(e, errno, "subkeys");
+		return ST_NOMEM;
 	for (size_t i = 0; children[i] && !st; i++) {
 		_cleanup_free_ char *name = NULL;
 
@@ -155,12 +190,12 @@ static enum status hive_each(struct registry *r, registry_key key, registry_visi
 static enum status find_value(struct hive *h, registry_key key, const char *name, hive_value_h *ret,
 			      struct err *e)
 {
-	_cleanup_free_ hive_value_h *values = hivex_node_values(h->h, key);
+	_cleanup_free_ size_t *values = values_of(h, key, e);
 	enum status st = ST_OK;
 
 	*ret = 0;
 	if (!values)
-		return err_from_hivex(e, errno, "values");
+		return ST_NOMEM;
 	for (size_t i = 0; values[i] && !st && !*ret; i++) {
 		_cleanup_free_ char *found = NULL;
 
@@ -194,6 +229,24 @@ static enum status check_cell(struct hive *h, hive_value_h value, size_t len, st
 	return ST_OK;
 }
 
+/* Of a hive that libhivex refuses. */
+static enum status value_of_cells(struct hive *h, size_t value, struct registry_value *ret,
+				  struct err *e)
+{
+	const uint8_t *data;
+	size_t len;
+	const enum status st = hive_cells_value(&h->cells, value, &ret->type, &data, &len, e);
+
+	if (st)
+		return st;
+	ret->at = malloc(len + 1);
+	if (!ret->at)
+		return err_nomem(e);
+	memcpy(ret->at, data, len);
+	ret->size = len;
+	return ST_OK;
+}
+
 static enum status hive_value(struct registry *r, registry_key key, const char *name,
 			      struct registry_value *ret, struct err *e)
 {
@@ -205,6 +258,10 @@ static enum status hive_value(struct registry *r, registry_key key, const char *
 
 	if (!st && !value)
 		return err_set(e, ST_INPUT, "there is no value \"%s\"", name);
+	if (!st && !h->h) {
+		st = value_of_cells(h, value, ret, e);
+		return st ? err_add(e, st, "%s", name) : ST_OK;
+	}
 	if (!st && hivex_value_type(h->h, value, &type, &len))
 		st = err_from_hivex(e, errno, name);
 	if (!st)
@@ -229,6 +286,23 @@ static const struct registry_ops hive_ops = {
 struct registry *hive_registry(struct hive *h)
 {
 	return &h->registry;
+}
+
+bool hive_is_damaged(const struct hive *h, struct err *ret)
+{
+	if (!h->damage.message[0] && !h->cells.bad)
+		return false;
+	err_set(ret, ST_CORRUPT,
+		"%s: is damaged (%s); what other cells lead to was read, and %zu cells that make "
+		"no "
+		"sense were passed over",
+		h->name, h->damage.message, h->cells.bad);
+	return true;
+}
+
+size_t hive_passed_over(const struct hive *h)
+{
+	return h->cells.bad;
 }
 
 bool hive_is_dirty(const struct hive *h)
@@ -299,12 +373,18 @@ static enum status open_copy(struct hive *h, uint64_t size, struct err *e)
 	mem_blob_init(&h->copy, h->memory.at, h->memory.size);
 	/* The primary and the secondary sequence number. */
 	h->dirty = memcmp(h->memory.at + 4, h->memory.at + 8, 4) != 0;
+	h->cells = (struct hive_cells){ .at = h->memory.at, .size = (size_t)size };
 	h->h = hive_memory_open(&h->memory);
-	if (!h->h)
-		return err_from_hivex(e, errno, h->name);
+	if (!h->h && err_from_hivex(&h->damage, errno, "libhivex") == ST_NOMEM)
+		return err_nomem(e);
 	h->registry =
-		(struct registry){ .ops = &hive_ops, .root = hivex_root(h->h), .name = h->name };
-	return h->registry.root ? ST_OK : err_set(e, ST_CORRUPT, "%s: has no root key", h->name);
+		(struct registry){ .ops = &hive_ops,
+				   .root = h->h ? hivex_root(h->h) : hive_cells_root(&h->cells),
+				   .name = h->name };
+	if (!h->registry.root)
+		return err_set(e, ST_CORRUPT, "%s: has no root key: its cells make no sense",
+			       h->name);
+	return ST_OK;
 }
 
 /* One of `x` and `b`. */
@@ -432,15 +512,13 @@ enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e
  * of a GPT partition. Source: the values of Windows 7 to 11 hives; libyal's winreg-kb, "Mounted
  * devices".
  */
-bool hive_mount(struct hive *h, char letter, struct hive_mount *ret)
+static bool find_mount(struct hive *h, const char *name, struct hive_mount *ret)
 {
 	struct registry_value v = { 0 };
 	registry_key key = 0;
-	char name[32];
 	bool found = true;
 
 	*ret = (struct hive_mount){ 0 };
-	snprintf(name, sizeof(name), "\\DosDevices\\%c:", toupper((unsigned char)letter));
 	if (registry_open(&h->registry, h->registry.root, "MountedDevices", &key, NULL))
 		return false;
 	if (registry_value(&h->registry, key, name, &v, NULL)) {
@@ -457,4 +535,20 @@ bool hive_mount(struct hive *h, char letter, struct hive_mount *ret)
 	registry_value_deinit(&v);
 	registry_close(&h->registry, key);
 	return found;
+}
+
+bool hive_mount(struct hive *h, char letter, struct hive_mount *ret)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "\\DosDevices\\%c:", toupper((unsigned char)letter));
+	return find_mount(h, name, ret);
+}
+
+bool hive_mount_volume(struct hive *h, const char *volume, size_t len, struct hive_mount *ret)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "\\??\\%.*s", (int)MIN(len, sizeof(name) - 8), volume);
+	return find_mount(h, name, ret);
 }

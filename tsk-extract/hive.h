@@ -18,7 +18,7 @@
 
 struct hive;
 
-/* `x` is the hive, opened and not yet read. ST_CORRUPT if libhivex refuses it. */
+/* `x` is the hive, opened and not yet read. ST_CORRUPT if it is none, or has no root key. */
 enum status hive_load(struct extract *x, struct hive **ret, struct err *e);
 /* The same out of a blob, which is read whole and not kept. `name` is for messages. */
 enum status hive_load_blob(struct blob *b, const char *name, struct hive **ret, struct err *e);
@@ -32,6 +32,14 @@ enum status hive_find(struct disk *d, const char *name, struct hive **ret, struc
 
 /* Its keys; the root is the hive's. Belongs to the hive. */
 struct registry *hive_registry(struct hive *h);
+
+/*
+ * Cells make no sense, as far as was seen until now. What the others lead to is read all the same;
+ * what they led to is missing.
+ */
+bool hive_is_damaged(const struct hive *h, struct err *ret);
+/* How many such cells were on the way to what was asked for. */
+size_t hive_passed_over(const struct hive *h);
 
 /*
  * It was not written out whole (its two sequence numbers differ): the newest changes are in its
@@ -57,5 +65,7 @@ struct hive_mount {
 };
 
 bool hive_mount(struct hive *h, char letter, struct hive_mount *ret);
+/* ... for "Volume{GUID}", of `len` bytes. */
+bool hive_mount_volume(struct hive *h, const char *volume, size_t len, struct hive_mount *ret);
 
 #endif

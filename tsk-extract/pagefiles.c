@@ -104,31 +104,96 @@ static bool is_found_record(const struct pagefile_search *s, const struct volume
 	return false;
 }
 
+static const struct volume *volume_of_mount(const struct pagefile_search *s,
+					    const struct hive_mount *m)
+{
+	size_t n;
+	const struct volume *v = disk_volumes(s->disk, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (m->is_gpt ? v[i].has_guid && memcmp(v[i].guid, m->guid, sizeof(m->guid)) == 0
+			      : v[i].offset == m->offset &&
+					disk_mbr_signature(s->disk) == m->mbr_signature)
+			return &v[i];
+	}
+	return NULL;
+}
+
+static bool parse_byte(const char **at, uint8_t *ret)
+{
+	char text[3] = { 0 };
+
+	memcpy(text, *at, strnlen(*at, 2));
+	if (!isxdigit((unsigned char)text[0]) || !isxdigit((unsigned char)text[1]))
+		return false;
+	*ret = (uint8_t)strtoul(text, NULL, 16);
+	*at += 2;
+	return true;
+}
+
+/* "01234567-89ab-...}": as it lies on disk, where the first three numbers are little-endian. */
+static bool parse_guid(const char *at, uint8_t ret[static 16])
+{
+	static const uint8_t order[] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		if ((i == 4 || i == 6 || i == 8 || i == 10) && *at++ != '-')
+			return false;
+		if (!parse_byte(&at, &ret[order[i]]))
+			return false;
+	}
+	return *at == '}';
+}
+
+/*
+ * "\\?\Volume{GUID}\..."; NULL if it is not on this disk. `len`: up to the brace. For what is not
+ * in MountedDevices Windows takes the GUID of the partition.
+ */
+static const struct volume *volume_of_guid(const struct pagefile_search *s, const char *path,
+					   size_t len)
+{
+	struct hive_mount m;
+
+	if (!hive_mount_volume(s->hive, path + 4, len - 4, &m)) {
+		m = (struct hive_mount){ .is_gpt = true };
+		if (!parse_guid(strchr(path, '{') + 1, m.guid))
+			return NULL;
+	}
+	return volume_of_mount(s, &m);
+}
+
 /* The volume that Windows called by this letter; NULL if it is not on this disk. */
 static const struct volume *volume_of_letter(const struct pagefile_search *s, char letter)
 {
 	struct hive_mount m;
-	size_t n;
-	const struct volume *v = disk_volumes(s->disk, &n);
 
 	if (letter == '?') /* "wherever Windows is" */
 		return s->system;
 	if (!hive_mount(s->hive, letter, &m) || disk_table(s->disk) == TABLE_NONE)
 		return toupper((unsigned char)letter) == 'C' ? s->system : NULL;
-	for (size_t i = 0; i < n; i++) {
-		if (m.is_gpt ? v[i].has_guid && memcmp(v[i].guid, m.guid, sizeof(m.guid)) == 0
-			     : v[i].offset == m.offset &&
-				       disk_mbr_signature(s->disk) == m.mbr_signature)
-			return &v[i];
-	}
-	return NULL;
+	return volume_of_mount(s, &m);
+}
+
+size_t pagefile__volume_length(const char *path)
+{
+	const char *end;
+
+	if (isalpha((unsigned char)path[0]) && path[1] == ':' && path[2] == '\\')
+		return 2;
+	if (strncasecmp(path, "\\\\?\\Volume{", 11) != 0)
+		return 0;
+	end = strchr(path, '}');
+	return end && end[1] == '\\' ? (size_t)(end + 1 - path) : 0;
 }
 
 char *pagefile__plain_name(char *name)
 {
 	char *at = name, *end = name + strlen(name);
 
-	if (strncmp(at, "\\??\\", 4) == 0)
+	/* Of a volume without a letter it becomes the name that Windows' programs use. */
+	if (strncasecmp(at, "\\??\\Volume{", 11) == 0)
+		at[1] = '\\';
+	else if (strncmp(at, "\\??\\", 4) == 0)
 		at += 4;
 	/* PagingFiles: initial and maximum size in MiB behind the name, which may hold blanks. */
 	for (int i = 0; i < 2; i++) {
@@ -159,8 +224,9 @@ static enum status add_named(struct pagefile_search *s, char *name, const char *
 {
 	char *full = pagefile__plain_name(name);
 	const bool has_letter = full[0] && full[1] == ':' && full[2] == '\\';
+	const size_t len = has_letter ? 2 : pagefile__volume_length(full);
 	struct pagefile *p = NULL;
-	enum status st = pagefile_list_add(s->to, has_letter ? full + 2 : full, &p, e);
+	enum status st = pagefile_list_add(s->to, full + len, &p, e);
 
 	if (st)
 		return st;
@@ -168,7 +234,9 @@ static enum status add_named(struct pagefile_search *s, char *name, const char *
 	p->named_by = value;
 	p->origin = NUMBER_ASSUMED;
 	p->number = s->next_number++;
-	p->volume = has_letter ? volume_of_letter(s, full[0]) : NULL;
+	p->volume = has_letter ? volume_of_letter(s, full[0])
+		    : len      ? volume_of_guid(s, full, len)
+			       : NULL;
 	if (!p->volume)
 		err_set(&p->problem, ST_INPUT, "%s: its volume is not on this disk", full);
 	pagefile__probe(disk_reader(s->disk), p);
@@ -302,18 +370,34 @@ static enum status find_hive(struct pagefile_search *s, struct err *e)
 	return st;
 }
 
+/* `blind`: it should name page files, and does not. */
+static enum status tell_hive(struct pagefile_search *s, bool blind, struct err *e)
+{
+	struct err why = ERR_INIT;
+	enum status st = ST_OK;
+
+	if (hive_is_damaged(s->hive, &why))
+		st = remark(s, s->system, blind || hive_passed_over(s->hive), e,
+			    "its SYSTEM hive: %s", why.message);
+	if (!st && hive_is_dirty(s->hive))
+		st = remark(s, s->system, false, e,
+			    "its SYSTEM hive was not written out whole: its newest changes are in "
+			    "SYSTEM.LOG1 and SYSTEM.LOG2, which are not read");
+	return st;
+}
+
 static enum status add_from_hive(struct pagefile_search *s, struct err *e)
 {
 	struct hive_names names;
 	enum status st = hive_pagefiles(s->hive, &names, &s->to->note);
 
 	if (st)
-		return ST_OK; /* the root folders remain */
+		return tell_hive(s, true, e); /* the root folders remain */
 	s->named = true;
 	for (char **name = names.at; *name && !st; name++)
 		if (**name)
 			st = add_named(s, *name, names.value, e);
-	return st;
+	return st ? st : tell_hive(s, false, e);
 }
 
 /* A file of this name in the root folder, unless it is in the list. */

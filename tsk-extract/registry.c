@@ -58,9 +58,18 @@ static bool is_text(const struct registry_value *v)
 	       v->type == REGISTRY_MULTI_SZ;
 }
 
+/* As RtlUnicodeStringToInteger() does, by which Windows reads such text. */
+static const char *skip_blanks(const char *at)
+{
+	while (*at && (unsigned char)*at <= ' ')
+		at++;
+	return at;
+}
+
 bool registry_number(const struct registry_value *v, uint64_t *ret)
 {
 	_cleanup_free_ char *text = NULL;
+	const char *at;
 	char *end;
 
 	if (v->size == 4 && (v->type == REGISTRY_DWORD || v->type == REGISTRY_BINARY)) {
@@ -72,10 +81,13 @@ bool registry_number(const struct registry_value *v, uint64_t *ret)
 		return true;
 	}
 	text = registry_text(v);
-	if (!text || text[0] < '0' || text[0] > '9')
+	if (!text)
 		return false;
-	*ret = strtoull(text, &end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10);
-	return !*end;
+	at = skip_blanks(text);
+	if (*at < '0' || *at > '9')
+		return false;
+	*ret = strtoull(at, &end, at[0] == '0' && (at[1] | 0x20) == 'x' ? 16 : 10);
+	return !*skip_blanks(end);
 }
 
 /* The character at *i, which moves behind it. */

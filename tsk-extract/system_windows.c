@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tsk-extract/system.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
@@ -82,21 +81,6 @@ struct volumes {
 	char (*names)[64]; /* of list->disks, as they were opened */
 };
 
-/*
- * "C:\pagefile.sys": 2; "\\?\Volume{GUID}\pagefile.sys": what is before the backslash; 0: neither.
- */
-static size_t volume_length(const char *path)
-{
-	const char *end;
-
-	if (isalpha((unsigned char)path[0]) && path[1] == ':' && path[2] == '\\')
-		return 2;
-	if (strncmp(path, "\\\\?\\Volume{", 11) != 0)
-		return 0;
-	end = strchr(path, '}');
-	return end && end[1] == '\\' ? (size_t)(end + 1 - path) : 0;
-}
-
 static enum status remember(struct volumes *v, struct disk *d, const char *name, struct err *e)
 {
 	const size_t n = v->list->n_disks;
@@ -138,7 +122,7 @@ static enum status open_volume(struct volumes *v, const char *path, size_t len, 
 
 static enum status locate_pagefile(struct volumes *v, struct pagefile *p)
 {
-	const size_t len = volume_length(p->path);
+	const size_t len = pagefile__volume_length(p->path);
 	struct disk *d = NULL;
 	enum status st;
 

@@ -452,13 +452,13 @@ class Volume:
             put(offset, data)
 
 
-def gpt_disk(path, volumes, sector=512, gap=2048):
+def gpt_disk(path, volumes, sector=512, gap=2048, guids=None):
     """A GPT disk with `volumes` one after the other. Returns the byte offset of each."""
     import zlib
     offsets, entries, lba = [], b'', gap
     for i, v in enumerate(volumes):
         sectors = -(-v.size // sector)
-        entries += (bytes.fromhex('a2a0d0ebe5b9334487c068b6b72699c7') + bytes([i + 1] * 16)
+        entries += (bytes.fromhex('a2a0d0ebe5b9334487c068b6b72699c7') + (guids[i] if guids else bytes([i + 1] * 16))
                     + struct.pack('<QQQ', lba, lba + sectors - 1, 0)
                     + f'volume {i}'.encode('utf-16-le').ljust(72, b'\0'))
         offsets.append(lba * sector)

@@ -7,6 +7,7 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -205,6 +206,54 @@ class Pagefiles(Case):
                            mounts={'C': b'DMIO:ID:' + bytes([1] * 16)})
         gpt_disk(self.image, [self.windows(hive, 'pagefile.sys'), self.data('pagefile.sys')])
         self.assertEqual([p[1:3] for p in self.brief()], [(0, 'assumed'), (None, 'none')])
+
+    def test_volume_without_a_letter(self):
+        guid, second = '01234567-89ab-cdef-0123-456789abcdef', bytes(range(1, 17))
+        text = '04030201-0605-0807-090a-0b0c0d0e0f10'
+        guids = [bytes(16), second]
+        for name, mounts in ((guid, {f'\\??\\Volume{{{guid}}}': b'DMIO:ID:' + second}), (text, {}),
+                             (text.upper(), {})):
+            with self.subTest(name=name):
+                tree = {'Select': {'Current': 1}, 'MountedDevices': mounts, 'ControlSet001': {'Control': {
+                    'Session Manager': {'Memory Management': {
+                        'PagingFiles': [f'\\??\\Volume{{{name}}}\\pagefile.sys 0 0']}}}}}
+                gpt_disk(self.image, [self.windows(Hive(tree).pack()), self.data('pagefile.sys')], guids=guids)
+                self.assertEqual([p[:4] for p in self.brief()], [('pagefile.sys', 0, 'assumed', True)])
+                self.assertEqual(self.list()[0]['named_by'], 'PagingFiles')
+        tree['ControlSet001']['Control']['Session Manager']['Memory Management'] = {
+            'PagingFiles': [f'\\??\\Volume{{{guid}}}\\pagefile.sys']}
+        gpt_disk(self.image, [self.windows(Hive(tree).pack()), self.data('pagefile.sys')], guids=guids)
+        self.assertEqual([p[1:4] for p in self.brief()], [(0, 'assumed', False), (None, 'none', True)])
+
+    def test_hive_with_one_torn_cell(self):
+        tree = {'Select': {'Current': 1}, 'ControlSet001': {'Control': {'Session Manager': {'Memory Management': {
+            'PagingFiles': ['C:\\folder\\p.sys 0 0']}}}}}
+        h = Hive(tree)
+        struct.pack_into('<i', h.cells, h.cell(b'of nobody'), 3)
+        self.windows(h.pack(), 'pagefile.sys').write(self.image)
+        names = [p['path'].strip('\\') for p in self.list()]
+        self.assertIn('folder\\p.sys', names)
+        r = self.ramseal('pagefiles', '-i', self.image)
+        self.assertIn(b'is damaged', r.stderr)
+        # One that it would have had to look at.
+        h = Hive(tree)
+        at = h.cells.index(b'PagingFiles') - 20
+        self.assertEqual(h.cells[at:at + 2], b'vk')
+        struct.pack_into('<i', h.cells, at - 4, 3)
+        self.windows(h.pack(), 'pagefile.sys').write(self.image)
+        self.blind('is damaged')
+
+    def test_hive_that_was_not_written_out(self):
+        hive = bytearray(system_hive(['\\??\\C:\\pagefile.sys']))
+        hive[4] ^= 1
+        checksum = 0
+        for (word,) in struct.iter_unpack('<I', hive[:508]):
+            checksum ^= word
+        struct.pack_into('<I', hive, 508, checksum)
+        self.windows(bytes(hive), 'pagefile.sys').write(self.image)
+        r = self.ramseal('pagefiles', '-i', self.image)
+        self.assertEqual(r.returncode, OK, r.stderr)
+        self.assertIn(b'SYSTEM.LOG1', r.stderr)
 
     def test_no_hive(self):
         gpt_disk(self.image, [self.data('pagefile.sys', 'hiberfil.sys'), self.data('PageFile.Sys')])

@@ -174,6 +174,50 @@ class Hives(Case):
         self.assertEqual([d['image'] for d in c['radar']['diagnosed']], ['a.exe', 'b.exe', 'c.exe'])
         self.assertEqual(c['windows']['product'], 'Windows')
 
+    def test_one_cell_is_torn(self):
+        # libhivex goes through all cells before it says anything.
+        for kind, tree in ('SOFTWARE', SOFTWARE), ('SYSTEM', SYSTEM):
+            whole = self.context('--hive', self.write('whole', Hive(tree).pack()))
+            for length in 0, 3, -3, 0x7fffffff, -0x7fffffff:
+                with self.subTest(kind=kind, length=length):
+                    h = Hive(tree)
+                    extra = h.cell(b'of nobody')
+                    struct.pack_into('<i', h.cells, extra, length)
+                    c = self.context('--hive', self.write('s', h.pack()), code=VERIFY)
+                    self.assertEqual(len(c['problems']), 1, c['problems'])
+                    self.assertIn('is damaged', c['problems'][0])
+                    for d in whole, c:
+                        for key in 'hives', 'problems':
+                            d.pop(key, None)
+                    self.assertEqual(c, whole)
+
+    def test_the_cell_of_a_key_is_torn(self):
+        h = Hive(SOFTWARE)
+        at = h.cells.index(b'a.exe') - 76
+        self.assertEqual(h.cells[at:at + 2], b'nk')
+        struct.pack_into('<i', h.cells, at - 4, 5)
+        c = self.context('--hive', self.write('s', h.pack()), code=VERIFY)
+        self.assertIn('is damaged', c['problems'][0])
+        self.assertEqual(c['windows']['product'], 'Windows')
+
+    def test_global_flag_as_text(self):
+        for text, want in ((' 0x2000', 0x2000), ('\t 512 ', 512), ('0x200', 0x200), ('x', None), (' ', None)):
+            with self.subTest(text=text):
+                tree = {'Microsoft': {'Windows NT': {'CurrentVersion': {
+                    'Image File Execution Options': {'a.exe': {'GlobalFlag': text}}}}}}
+                c = self.context('--hive', self.write('s', Hive(tree).pack()))
+                images = c.get('heap_debugging', {}).get('images', [])
+                self.assertEqual([i['global_flag']['value'] for i in images if i.get('global_flag')],
+                                 [] if want is None else [want], c)
+
+    def test_a_users_hive_is_not_the_machines(self):
+        explorer = {'Windows': {'CurrentVersion': {'Explorer': {}}}, 'Windows NT': {'CurrentVersion': {'Winlogon': {}}}}
+        for tree in ({'Software': {'Microsoft': explorer}, 'Environment': {}, 'Control Panel': {}},
+                     {'Microsoft': explorer}, {'Microsoft': explorer, 'Environment': {}, 'Software': {}},
+                     {'Microsoft': {'Windows NT': {'CurrentVersion': {}}}}):
+            with self.subTest(keys=list(tree)):
+                self.refused(INPUT, "a user's", '--hive', self.write('NTUSER.DAT', Hive(tree).pack()))
+
     def test_value_longer_than_its_cell(self):
         # libhivex would follow a list of 65535 cells, most of them behind the end of the file.
         c = self.context('--hive', self.write('s', db_value()))

@@ -6,6 +6,7 @@
 
 #include "formats/base/bytes.h"
 #include "tsk-extract/kernel_pagefiles.h"
+#include "tsk-extract/pagefiles_internal.h"
 
 /* An answer as the kernel writes it: each entry, its name behind it, and the next one. */
 #define BASE  UINT64_C(0x00000216c0de0040) /* where the asker's buffer was */
@@ -125,6 +126,31 @@ TEST(answers_that_lie_are_read_as_far_as_they_go)
 	check(a.bytes, a.size, "C:\\s=8/4 ", 1);
 }
 
+static void check_plain(const char *name, const char *plain, size_t volume)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s", name);
+	assert_string_equal(pagefile__plain_name(text), plain);
+	assert_int_equal(pagefile__volume_length(plain), volume);
+}
+
+TEST(names_are_those_that_a_volume_is_opened_by)
+{
+	static const char volume[] = "\\\\?\\Volume{01234567-89ab-cdef-0123-456789abcdef}";
+
+	check_plain("\\??\\C:\\pagefile.sys", "C:\\pagefile.sys", 2);
+	check_plain("\\??\\C:\\page file 2.sys 16 32", "C:\\page file 2.sys", 2);
+	check_plain("\\??\\Volume{01234567-89ab-cdef-0123-456789abcdef}\\pagefile.sys",
+		    "\\\\?\\Volume{01234567-89ab-cdef-0123-456789abcdef}\\pagefile.sys",
+		    sizeof(volume) - 1);
+	check_plain("\\??\\volume{01234567-89ab-cdef-0123-456789abcdef}\\p.sys 0 0",
+		    "\\\\?\\volume{01234567-89ab-cdef-0123-456789abcdef}\\p.sys",
+		    sizeof(volume) - 1);
+	check_plain("\\??\\Volume{0123", "\\\\?\\Volume{0123", 0);
+	check_plain("\\Device\\HarddiskVolume2\\p.sys", "\\Device\\HarddiskVolume2\\p.sys", 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +158,7 @@ int main(void)
 		cmocka_unit_test(what_has_no_name_takes_no_number),
 		cmocka_unit_test(entries_may_have_grown),
 		cmocka_unit_test(answers_that_lie_are_read_as_far_as_they_go),
+		cmocka_unit_test(names_are_those_that_a_volume_is_opened_by),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,47 @@ static bool has_key(struct hive *h, const char *name)
 	return found;
 }
 
+static bool has_value(struct hive *h, const char *path, const char *name)
+{
+	struct registry *r = hive_registry(h);
+	struct registry_value v = { 0 };
+	registry_key key = 0;
+	bool found;
+
+	if (registry_open(r, r->root, path, &key, NULL))
+		return false;
+	found = registry_value(r, key, name, &v, NULL) != ST_INPUT; /* damaged: it is there */
+	registry_value_deinit(&v);
+	registry_close(r, key);
+	return found;
+}
+
+/*
+ * A user's hive (NTUSER.DAT, or HKCU\Software by itself) has Microsoft\Windows NT\CurrentVersion,
+ * too, but not what is the machine's there.
+ */
+static bool is_software(struct hive *h)
+{
+	static const char current[] = "Microsoft\\Windows NT\\CurrentVersion";
+	static const char *const keys[] = {
+		"Microsoft\\Windows NT\\CurrentVersion\\ProfileList",
+		"Microsoft\\Windows NT\\CurrentVersion\\Image File Execution Options",
+		"Microsoft\\RADAR\\HeapLeakDetection",
+	};
+	static const char *const values[] = { "SystemRoot", "ProductName", "CurrentBuild",
+					      "CurrentBuildNumber", "RegisteredOwner" };
+
+	if (has_key(h, "Environment") || has_key(h, "Control Panel"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (has_key(h, keys[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (has_value(h, current, values[i]))
+			return true;
+	return false;
+}
+
 static enum status read_hives(const struct hives *h, json_t **ret, struct err *e)
 {
 	json_t *list;
@@ -51,6 +92,12 @@ static enum status read_hives(const struct hives *h, json_t **ret, struct err *e
 							"from", json_text(h->from[i]), "dirty",
 							hive_is_dirty(h->at[i])));
 	json_object_set_new(*ret, "hives", list);
+	for (size_t i = 0; i < KINDS; i++) {
+		struct err why = ERR_INIT;
+
+		if (h->at[i] && hive_is_damaged(h->at[i], &why))
+			context_add_problem(*ret, why.message);
+	}
 	return ST_OK;
 }
 
@@ -70,11 +117,14 @@ static enum status add_file(struct hives *to, const char *path, struct err *e)
 		return st == ST_CORRUPT ? ST_INPUT : st; /* it is not what was asked for */
 	if (has_key(h, "Select") || has_key(h, "ControlSet001")) {
 		kind = SYSTEM;
-	} else if (has_key(h, "Microsoft")) {
+	} else if (is_software(h)) {
 		kind = SOFTWARE;
 	} else {
+		const bool user = has_key(h, "Microsoft") || has_key(h, "Software");
+
 		hive_close(h);
-		return err_set(e, ST_INPUT, "%s: is neither a SOFTWARE nor a SYSTEM hive", path);
+		return err_set(e, ST_INPUT, "%s: is neither a SOFTWARE nor a SYSTEM hive%s", path,
+			       user ? " of a machine, but a user's" : "");
 	}
 	if (to->at[kind]) {
 		hive_close(h);

@@ -182,7 +182,9 @@ void context_print(const json_t *context, FILE *out)
 		fprintf(out, "%s: ", json_string_value(json_object_get(h, "kind")));
 		print_escaped(json_string_value(json_object_get(h, "from")), out);
 		fputs(json_is_true(json_object_get(h, "dirty"))
-			      ? " (its newest changes are in its logs, which are not read)\n"
+			      ? " (its newest changes are in its logs, .LOG1 and .LOG2, which are "
+				"not "
+				"read)\n"
 			      : "\n",
 		      out);
 	}
