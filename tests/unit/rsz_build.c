@@ -102,6 +102,19 @@ void build_deinit(struct build *b)
 	mem_sink_deinit(&b->out);
 }
 
+/* As the format's (RFC 1952, section 8), bit by bit. */
+uint32_t build_crc(const uint8_t *p, size_t len)
+{
+	uint32_t crc = ~UINT32_C(0);
+
+	for (size_t i = 0; i < len; i++) {
+		crc ^= p[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0xedb88320) : 0);
+	}
+	return ~crc;
+}
+
 void verify_bytes(const void *p, size_t len, struct rsz_scan_result *ret)
 {
 	static struct rsz_decoder *decoder; /* made once: some tests verify thousands of times */

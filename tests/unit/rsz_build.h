@@ -38,6 +38,9 @@ void build_text(struct build *b, uint32_t stream, uint64_t address, const char *
 void build_close(struct build *b);
 void build_deinit(struct build *b);
 
+/* The CRC-32 that a payload must have, for frames that are changed by hand. */
+uint32_t build_crc(const uint8_t *p, size_t len);
+
 /* Scans all records and checks every payload; the result also tells of a bad payload. */
 void verify_bytes(const void *p, size_t len, struct rsz_scan_result *ret);
 

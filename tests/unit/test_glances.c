@@ -47,19 +47,6 @@ static void open_chunk(struct opened *o, int level, enum wrong wrong)
 	CHECK_OK(rsz_reader_open(&o->blob.blob, RSZ_TRUST_INDEX, &o->reader, &e), &e);
 }
 
-/* As the format's (RFC 1952, section 8), bit by bit. */
-static uint32_t crc_of(const uint8_t *p, size_t len)
-{
-	uint32_t crc = ~UINT32_C(0);
-
-	for (size_t i = 0; i < len; i++) {
-		crc ^= p[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0xedb88320) : 0);
-	}
-	return ~crc;
-}
-
 static void open_end(struct opened *o)
 {
 	rsz_reader_close(o->reader);
@@ -212,7 +199,7 @@ TEST(payloads_that_do_not_decompress_are_damage)
 		build_extent(b, REST_AT, rest);
 		CHECK_OK(rsz_encode(b->encoder, &b->chunk, &b->frame, &e), &e);
 		b->frame.payload[at] ^= 0x41;
-		b->frame.crc = crc_of(b->frame.payload, b->frame.stored);
+		b->frame.crc = build_crc(b->frame.payload, b->frame.stored);
 		CHECK_OK(rsz_writer_put(b->writer, &b->frame, &e), &e);
 		build_close(b);
 		mem_blob_init(&o.blob, b->out.at, b->out.len);

@@ -357,6 +357,36 @@ TEST(stream_that_did_not_fit_can_be_declared_again)
 	build_deinit(&b);
 }
 
+/* What did not fit is written again at the address that it had, and nothing is missing before it. */
+TEST(text_that_did_not_fit_goes_on_at_its_address)
+{
+	enum { PIECE = 128 << 10 }; /* goes into one record */
+	static char text[2 * PIECE];
+	struct rsz_scan_result result;
+	struct err e = ERR_INIT;
+	struct build b;
+	uint64_t address = 0;
+	uint32_t log;
+
+	memset(text, 'a', sizeof(text));
+	build_begin(&b, 1, 1);
+	log = build_stream(&b, RSZ_KIND_LOG, "log");
+	b.out.limit = b.out.len + 300; /* one record has some 220 bytes */
+	CHECK_STATUS(rsz_writer_text(b.writer, log, &address, text, sizeof(text), 100, &e),
+		     ST_OUTPUT, &e);
+	assert_int_equal(address, PIECE);
+	b.out.limit = SIZE_MAX;
+	b.out.len = (size_t)rsz_writer_whole(b.writer);
+	rsz_writer_resume(b.writer);
+	CHECK_OK(rsz_writer_text(b.writer, log, &address, text + PIECE, PIECE, 100, &e), &e);
+	assert_int_equal(address, 2 * PIECE);
+	build_close(&b);
+	verify_bytes(b.out.at, b.out.len, &result);
+	assert_int_equal(result.end, RSZ_END_SEALED);
+	assert_int_equal(result.records, 6); /* BEGIN, STREAM, the two, INDEX, CLOSE */
+	build_deinit(&b);
+}
+
 /* The records of a container: offsets[i] .. offsets[i + 1]. */
 static size_t record_offsets(const struct build *b, size_t *offsets)
 {
@@ -656,6 +686,40 @@ TEST(a_chunk_that_changes_after_it_was_read_is_noticed)
 	build_deinit(&b);
 }
 
+/* There are fewer places for that note than records: one that takes another's is hashed itself. */
+TEST(each_chunk_is_hashed_though_others_were)
+{
+	enum { GOOD = 15, BAD = 60 };
+	static struct build b;
+	struct rsz_reader *r = NULL;
+	struct rsz_cursor *c = NULL;
+	struct rsz_page page;
+	struct err e = ERR_INIT;
+	struct mem_blob blob;
+	uint32_t memory;
+
+	build_begin(&b, 7, 1);
+	memory = build_stream(&b, RSZ_KIND_MEMORY, "memory");
+	for (uint64_t i = 0; i < GOOD + BAD; i++) {
+		build_chunk(&b, memory, i);
+		build_extent(&b, i * PAGE_SIZE, "o");
+		CHECK_OK(rsz_encode(b.encoder, &b.chunk, &b.frame, &e), &e);
+		b.frame.sha256[0] ^= i >= GOOD;
+		CHECK_OK(rsz_writer_put(b.writer, &b.frame, &e), &e);
+	}
+	build_close(&b);
+	mem_blob_init(&blob, b.out.at, b.out.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, &e), &e);
+	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
+	for (uint64_t i = 0; i < GOOD; i++)
+		CHECK_OK(rsz_cursor_page(c, memory, i * PAGE_SIZE, &page, &e), &e);
+	for (uint64_t i = GOOD; i < GOOD + BAD; i++)
+		assert_int_equal(rsz_cursor_page(c, memory, i * PAGE_SIZE, &page, &e), ST_CORRUPT);
+	rsz_cursor_destroy(c);
+	rsz_reader_close(r);
+	build_deinit(&b);
+}
+
 /* Enough entries for three INDEX records, and read back by address through them. */
 TEST(many_extents_make_a_chain_of_indexes)
 {
@@ -867,6 +931,9 @@ TEST(short_last_page_keeps_its_length)
 	CHECK_OK(rsz_cursor_page(c, file, 0x2000, &page, &e), &e);
 	assert_int_equal(page.length, 96);
 	assert_int_equal(page.data[95], 'b');
+	/* Those before it are whole, and where they were. */
+	check_page(c, file, 0, 'a');
+	check_page(c, file, 0x1000, '.');
 	rsz_cursor_destroy(c);
 	rsz_reader_close(r);
 	build_deinit(&b);
@@ -1012,6 +1079,7 @@ int main(void)
 		cmocka_unit_test(every_truncation_opens_up_to_the_last_whole_record),
 		cmocka_unit_test(writer_refuses_what_its_reader_rejects_and_goes_on),
 		cmocka_unit_test(stream_that_did_not_fit_can_be_declared_again),
+		cmocka_unit_test(text_that_did_not_fit_goes_on_at_its_address),
 		cmocka_unit_test(dropped_doubled_swapped_and_foreign_records_are_found),
 		cmocka_unit_test(newest_capture_of_an_address_counts),
 		cmocka_unit_test(every_chunk_is_visited_once_until_one_is_refused),
@@ -1019,6 +1087,7 @@ int main(void)
 		cmocka_unit_test(capture_times_come_back_per_extent),
 		cmocka_unit_test(a_bounded_cursor_keeps_as_many_bytes),
 		cmocka_unit_test(a_chunk_that_changes_after_it_was_read_is_noticed),
+		cmocka_unit_test(each_chunk_is_hashed_though_others_were),
 		cmocka_unit_test(many_extents_make_a_chain_of_indexes),
 		cmocka_unit_test(full_disk_leaves_whole_records_and_can_be_closed_after_a_cut),
 		cmocka_unit_test(damaged_text_costs_its_own_piece),

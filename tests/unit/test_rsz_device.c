@@ -13,7 +13,8 @@
 #define NEW_ID 7
 
 static struct build old, new;
-static uint8_t *disk; /* of old.out.len bytes */
+static uint8_t *disk;
+static size_t disk_size; /* as long as the older one, or longer */
 
 static void make(struct build *b, uint8_t id, unsigned chunks)
 {
@@ -46,7 +47,7 @@ static enum status check(bool device, struct rsz_scan_result *ret)
 	struct err e = ERR_INIT;
 	struct mem_blob blob;
 
-	mem_blob_init(&blob, disk, old.out.len);
+	mem_blob_init(&blob, disk, disk_size);
 	blob.blob.device = device;
 	return container_verify(&blob.blob, 1, PROGRESS_QUIET, ret, NULL, &e);
 }
@@ -68,7 +69,7 @@ TEST(what_follows_the_end_is_told_and_not_taken)
 		assert_memory_equal(end.root, new.root, SHA256_SIZE);
 
 		/* Also for who starts at the end, where the older one's is. */
-		mem_blob_init(&blob, disk, old.out.len);
+		mem_blob_init(&blob, disk, disk_size);
 		CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, &e), &e);
 		assert_memory_equal(rsz_reader_end(r)->root, new.root, SHA256_SIZE);
 		assert_int_equal(rsz_reader_end(r)->behind, old.out.len - new.out.len);
@@ -114,7 +115,7 @@ static void scan(bool device, struct rsz_scan_result *ret)
 	struct err e = ERR_INIT;
 	struct mem_blob blob;
 
-	mem_blob_init(&blob, disk, old.out.len);
+	mem_blob_init(&blob, disk, disk_size);
 	blob.blob.device = device;
 	CHECK_OK(rsz_scan_create(&blob.blob, &scan, &e), &e);
 	while (!rsz_scan_next(scan, &rec, &e))
@@ -206,12 +207,66 @@ TEST(damage_before_records_that_were_read_ahead_is_damage)
 	assert_int_equal(damaged, 2);
 }
 
+/* The first bytes of a header of ours, which says that it stands at `at`. */
+static void put_header(uint8_t *p, uint64_t at)
+{
+	memcpy(p, new.out.at, 48);
+	put_le64(p + 40, at);
+}
+
+/* Memory that was captured has such headers: of what was written already, and of what never was. */
+TEST(header_that_says_it_stands_elsewhere_is_no_record)
+{
+	static const int64_t away[] = { -1000, -1, 1, 1000 };
+	struct rsz_scan_result end;
+	size_t next;
+
+	(void)record_at(200, &next);
+	for (size_t i = 0; i < ARRAY_SIZE(away); i++) {
+		write_new(next);
+		put_header(disk + next + 3000, next + 3000 + (uint64_t)away[i]);
+		scan(true, &end);
+		assert_int_equal(end.end, RSZ_END_UNSEALED);
+		assert_int_equal(end.whole, next);
+	}
+	put_header(disk + next + 3000, next + 3000);
+	scan(true, &end);
+	assert_int_equal(end.end, RSZ_END_DAMAGED);
+}
+
+/* They are looked for in pieces of a MiB: one that lies in two of them, or at the end, is seen. */
+TEST(record_behind_damage_is_found_wherever_it_begins)
+{
+	struct rsz_scan_result end;
+	size_t next, size;
+
+	(void)record_at(200, &next);
+	size = next + (1 << 20) + 100;
+	disk = realloc(disk, size);
+	assert_non_null(disk);
+	for (size_t before = 0; before <= 60; before++) {
+		const size_t at = next + 1 + (1 << 20) - before;
+
+		memset(disk, 0, size);
+		memcpy(disk, new.out.at, next);
+		put_header(disk + at, at);
+		disk_size = size;
+		scan(true, &end);
+		assert_int_equal(end.end, RSZ_END_DAMAGED);
+		disk_size = at + 48;
+		scan(true, &end);
+		assert_int_equal(end.end, RSZ_END_DAMAGED);
+	}
+	disk_size = old.out.len;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	make(&old, OLD_ID, 5);
 	make(&new, NEW_ID, 3);
-	disk = malloc(old.out.len);
+	disk_size = old.out.len;
+	disk = malloc(disk_size);
 	return !disk;
 }
 
@@ -233,6 +288,8 @@ int main(void)
 		cmocka_unit_test(payload_that_was_cut_is_told_from_a_damaged_one),
 		cmocka_unit_test(damage_before_other_records_is_damage),
 		cmocka_unit_test(damage_before_records_that_were_read_ahead_is_damage),
+		cmocka_unit_test(header_that_says_it_stands_elsewhere_is_no_record),
+		cmocka_unit_test(record_behind_damage_is_found_wherever_it_begins),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

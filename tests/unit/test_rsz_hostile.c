@@ -293,8 +293,13 @@ TEST(closing_record_that_names_no_index_is_not_believed)
 	rsz_reader_close(r);
 }
 
-/* One chunk of two pages at 0x1000, whose index was made by hand and says `address`. */
-static struct rsz_reader *open_indexed(struct mem_blob *blob, uint64_t address)
+struct entry {
+	uint64_t record, address;
+	uint32_t length, stream;
+};
+
+/* One chunk of two pages at 0x1000, whose index was made by hand and has this for it. */
+static struct rsz_reader *open_indexed(struct mem_blob *blob, const struct entry *x)
 {
 	size_t at;
 
@@ -303,35 +308,134 @@ static struct rsz_reader *open_indexed(struct mem_blob *blob, uint64_t address)
 	at = add(INDEX, 0, 16, 2 * 24);
 	image_u32(&recipe, at, 2);
 	put_entry(at + 16, AT_STREAM, 0, 0);
-	put_entry(at + 16 + 24, AT_NEXT, address, 2 * PAGE_SIZE);
+	put_entry(at + 16 + 24, x->record, x->address, x->length);
+	image_u32(&recipe, at + 16 + 24 + 20, x->stream);
 	add(CLOSE, RECIPE_HONEST, 0, 0);
 	return cook_and_open(blob);
 }
 
-/* Memory that begins inside a page would move everything behind it in an export. */
-TEST(index_with_an_extent_inside_a_page_is_not_believed)
+/* Walked instead, such a container shows what it holds. */
+TEST(index_that_cannot_be_true_is_not_believed)
 {
-	struct mem_blob blob;
-	struct rsz_reader *r = open_indexed(&blob, 0x1800);
-	struct rsz_segment seg;
+	static const struct entry lies[] = {
+		/* Memory that begins inside a page would move all behind it in an export. */
+		{ AT_NEXT, 0x1800, 2 * PAGE_SIZE, 0 },
+		{ AT_NEXT, 0x1000, RSZ_CONTENT_MAX + PAGE_SIZE, 0 },
+		{ AT_NEXT, UINT64_C(1) << 63, 2 * PAGE_SIZE, 0 },
+		{ AT_NEXT, 0x1000, 2 * PAGE_SIZE, 1 },
+		{ AT_NEXT, 0x1000, 2 * PAGE_SIZE, RSZ_STREAMS_MAX },
+		/* Before the stream that is listed first, at the beginning, behind the index. */
+		{ AT_STREAM - 1, 0x1000, 2 * PAGE_SIZE, 0 },
+		{ 0, 0x1000, 2 * PAGE_SIZE, 0 },
+		{ 100000, 0x1000, 2 * PAGE_SIZE, 0 },
+	};
 
-	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_DAMAGED);
-	assert_true(rsz_reader_next(r, 0, 0, &seg));
-	assert_int_equal(seg.address, 0x1000);
-	rsz_reader_close(r);
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		struct mem_blob blob;
+		struct rsz_reader *r = open_indexed(&blob, &lies[i]);
+		struct rsz_segment seg;
+
+		assert_int_equal(rsz_reader_end(r)->end, RSZ_END_DAMAGED);
+		assert_true(rsz_reader_next(r, 0, 0, &seg));
+		assert_int_equal(seg.address, 0x1000);
+		assert_int_equal(seg.length, 2 * PAGE_SIZE);
+		rsz_reader_close(r);
+	}
 }
 
-/* The same with the true address is believed: what is above is refused for the lie alone. */
+/* The same with the truth is believed: what is above is refused for the lie alone. */
 TEST(index_made_by_hand_is_believed_when_it_is_true)
 {
 	struct mem_blob blob;
-	struct rsz_reader *r = open_indexed(&blob, 0x1000);
+	struct rsz_reader *r =
+		open_indexed(&blob, &(struct entry){ AT_NEXT, 0x1000, 2 * PAGE_SIZE, 0 });
 	struct rsz_segment seg;
 
 	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
 	assert_true(rsz_reader_next(r, 0, 0, &seg));
 	assert_int_equal(seg.length, 2 * PAGE_SIZE);
 	rsz_reader_close(r);
+}
+
+static void check_page_is_refused(struct rsz_reader *r, uint64_t address, const char *why)
+{
+	struct rsz_cursor *c = NULL;
+	struct err e = ERR_INIT;
+	struct rsz_page page;
+
+	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
+	CHECK_STATUS(rsz_cursor_page(c, 0, address, &page, &e), ST_CORRUPT, &e);
+	CHECK_HAS(e.message, why);
+	rsz_cursor_destroy(c);
+}
+
+/* What the chunk itself would tell is seen when it is read. */
+TEST(index_that_names_the_wrong_chunk_is_found_out)
+{
+	static const struct {
+		struct entry entry;
+		const char *why;
+	} lies[] = {
+		{ { AT_NEXT, 0x3000, PAGE_SIZE, 0 }, "that does not hold it" },
+		{ { AT_STREAM, 0x1000, PAGE_SIZE, 0 }, "no chunk of this container" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		struct mem_blob blob;
+		struct rsz_reader *r = open_indexed(&blob, &lies[i].entry);
+
+		assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
+		check_page_is_refused(r, lies[i].entry.address, lies[i].why);
+		rsz_reader_close(r);
+	}
+}
+
+/* Breaks the record of a type; of each there is one. */
+static void break_record(uint8_t type, uint8_t flag)
+{
+	size_t at = 1;
+
+	while (recipe.at[at] != type)
+		at += 6 + get_le16(recipe.at + at + 2) + get_le16(recipe.at + at + 4);
+	recipe.at[at + 1] |= flag;
+}
+
+static struct rsz_reader *open_broken(struct mem_blob *blob, uint8_t type, uint8_t flag)
+{
+	start(RSZ_KIND_MEMORY);
+	add_zero_chunk(0x1000, 1, 0);
+	add(INDEX, RECIPE_HONEST, 0, 0);
+	add(CLOSE, RECIPE_HONEST, 0, 0);
+	break_record(type, flag);
+	return cook_and_open(blob);
+}
+
+/* As on a device that has an older one's index and end behind the newer one's records. */
+TEST(record_of_another_container_or_place_is_not_believed)
+{
+	static const struct {
+		uint8_t type, flag;
+	} broken[] = {
+		{ STREAM, RECIPE_OTHER_ID }, { STREAM, RECIPE_OFFSET },  { INDEX, RECIPE_OTHER_ID },
+		{ INDEX, RECIPE_OFFSET },    { CLOSE, RECIPE_OTHER_ID }, { CLOSE, RECIPE_OFFSET },
+		{ CLOSE, RECIPE_SEQUENCE },
+	};
+	static const uint8_t chunks[] = { RECIPE_OTHER_ID, RECIPE_OFFSET };
+	struct mem_blob blob;
+	struct rsz_reader *r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+		r = open_broken(&blob, broken[i].type, broken[i].flag);
+		assert_int_equal(rsz_reader_end(r)->end, RSZ_END_DAMAGED);
+		rsz_reader_close(r);
+	}
+	/* The index names a chunk, which is not looked at before it is read. */
+	for (size_t i = 0; i < ARRAY_SIZE(chunks); i++) {
+		r = open_broken(&blob, CHUNK, chunks[i]);
+		assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
+		check_page_is_refused(r, 0x1000, "no chunk of this container");
+		rsz_reader_close(r);
+	}
 }
 
 /* Compressible content, into a container: zstd finds no room for its tables. */
@@ -382,9 +486,11 @@ int main(void)
 		cmocka_unit_test(memory_of_a_reader_is_bounded_by_the_size_of_the_container),
 		cmocka_unit_test(extents_that_overlap_wholly_are_within_the_bound),
 		cmocka_unit_test(closing_record_that_names_no_index_is_not_believed),
-		cmocka_unit_test(index_with_an_extent_inside_a_page_is_not_believed),
-		cmocka_unit_test(without_memory_to_compress_in_content_is_stored),
+		cmocka_unit_test(index_that_cannot_be_true_is_not_believed),
 		cmocka_unit_test(index_made_by_hand_is_believed_when_it_is_true),
+		cmocka_unit_test(index_that_names_the_wrong_chunk_is_found_out),
+		cmocka_unit_test(record_of_another_container_or_place_is_not_believed),
+		cmocka_unit_test(without_memory_to_compress_in_content_is_stored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, forget);
