@@ -260,6 +260,41 @@ static void put_member(const struct output_set *s, const char *ending, const cha
 	assert_int_equal(fclose(f), 0);
 }
 
+/* One file of it is enough, whichever that is; what only looks like one is none. */
+TEST(set_of_which_one_file_is_there_is_not_replaced)
+{
+	static const char *const members[] = { "set.E01", "set.E02", "set.EAA", "set.ZZZ" };
+	static const char *const others[] = { "set.E1", "set.D01", "set.E001", "se.E01",
+					      "set2.E01" };
+	_cleanup_free_ char *path = strdup(scratch_path(&dir, "set.E01"));
+	struct output_options options = { .path = path };
+	struct output_set *s = NULL;
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		scratch_write(&dir, members[i], "theirs", 6);
+		CHECK_STATUS(output_set_open(&options, ".E01", &s, &e), ST_OUTPUT, &e);
+		CHECK_HAS(e.message, members[i]);
+		CHECK_HAS(e.message, " exists; --force replaces it");
+		check_content(members[i], "theirs");
+		assert_false(scratch_has(&dir, "set.E01.partial"));
+		options.force = true;
+		CHECK_OK(output_set_open(&options, ".E01", &s, &e), &e);
+		put_member(s, "E01", "ours");
+		check_content(members[i], "theirs");
+		CHECK_OK(output_set_commit(s, &e), &e);
+		output_set_destroy(s);
+		check_content("set.E01", "ours");
+		assert_true(!i || !scratch_has(&dir, members[i]));
+		assert_int_equal(remove(path), 0);
+		options.force = false;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		scratch_write(&dir, others[i], "theirs", 6);
+	CHECK_OK(output_set_open(&options, ".E01", &s, &e), &e);
+	output_set_destroy(s);
+}
+
 /* All of it, or nothing of it, is where it should be. */
 TEST(set_of_which_one_appeared_meanwhile_stays_in_its_folder)
 {
@@ -656,6 +691,7 @@ int main(void)
 		ROW(output_knows_its_name_however_it_is_told),
 		ROW(output_that_is_being_written_is_refused),
 		ROW(file_that_appeared_meanwhile_is_not_overwritten),
+		ROW(set_of_which_one_file_is_there_is_not_replaced),
 		ROW(set_of_which_one_appeared_meanwhile_stays_in_its_folder),
 		ROW(rename_that_reserves_the_name_overwrites_nothing_either),
 		ROW(directory_that_moves_takes_the_file_along),
