@@ -157,6 +157,30 @@ TEST(what_was_durable_is_recorded_again)
 	assert_int_equal(syncs, before + 3);
 }
 
+/* As long as it was not opened since the receiver began, what a file holds is not known. */
+TEST(a_file_that_cannot_be_opened_is_kept)
+{
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+	const size_t half = begin_half(&s, &c);
+	struct remote_result r;
+
+	assert_int_equal(sender_settle(&s, &e).end, REMOTE_DONE);
+	sender_hang_up(&s);
+	call_end(&c);
+	close_store();
+	open_store(&(struct store_options){ .disk = &stuck_disk });
+	cannot_truncate = true;
+	r = sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e);
+	sender_hang_up(&s);
+	call_end(&c);
+	assert_int_equal(r.end, REMOTE_AGAIN);
+	CHECK_HAS(e.message, "the receiver says: its disk fails");
+	assert_false(cannot_truncate);
+	go_on(&s, half);
+}
+
 TEST(a_line_that_was_not_synced_is_written_again)
 {
 	struct remote_result r;
@@ -383,6 +407,7 @@ int main(void)
 		T(so_it_may_if_what_was_written_cannot_be_cut_off),
 		T(what_a_sync_has_lost_is_not_durable),
 		T(what_was_durable_is_recorded_again),
+		T(a_file_that_cannot_be_opened_is_kept),
 		T(a_line_that_was_not_synced_is_written_again),
 		T(a_check_that_is_told_to_stop_is_no_failing_disk),
 		T(a_check_goes_on_when_the_sender_comes_back),

@@ -195,9 +195,12 @@ static bool is_there(struct store *s, struct upload *u)
 	_cleanup_free_ char *partial = path_in(s, u->file, PARTIAL_SUFFIX);
 	const uint64_t size = partial ? leftovers_size_at(partial) : 0;
 
-	if (size)
-		count(s, u, size_counted(size));
-	return size;
+	if (!size)
+		return false;
+	/* What of it is durable shows when it is opened. If that fails, it still holds something. */
+	u->position = size;
+	count(s, u, size_counted(size));
+	return true;
 }
 
 static const struct upload *find_of(void *store, const char *id)
