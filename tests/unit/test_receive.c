@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "agent/collect/receive/store_log.h"
 #include "agent/collect/receive/upload_table.h"
 #include "agent/shared/container/verify.h"
 #include "agent/shared/container/witness.h"
@@ -361,6 +362,59 @@ TEST(the_last_beginning_of_an_upload_counts)
 	end(&s, &c);
 }
 
+/* Whether a line that names this file is taken. */
+static bool is_taken(const char *event, const char *id, const char *file)
+{
+	struct upload *u = NULL;
+	struct err e = ERR_INIT;
+	json_t *line = json_pack("{s:s, s:s, s:s}", "event", event, "id", id, "file", file);
+	bool taken;
+
+	assert_non_null(line);
+	CHECK_OK(store_log_take(&u, line, &e), &e);
+	json_decref(line);
+	taken = u != NULL;
+	assert_true(!u || !strcmp(u->file, file));
+	free(u);
+	return taken;
+}
+
+/* Whoever writes lines into it cannot have other files opened, renamed or removed. */
+TEST(the_log_names_no_file_but_ours)
+{
+#define OUR_TIME "20150101T000000Z-"
+#define OUR_ID   "0123456789abcdef0123456789abcdef"
+	static const char *const good[] = { OUR_TIME OUR_ID ".rsz", OUR_TIME OUR_ID ".age",
+					    OUR_TIME OUR_ID ".data" };
+	static const char *const bad[] = {
+		OUR_TIME OUR_ID ".rsz/../../other",
+		OUR_TIME OUR_ID ".rsz/rsz",
+		OUR_TIME OUR_ID "/../rsz",
+		OUR_TIME OUR_ID ".rsz\\rsz",
+		OUR_TIME OUR_ID "/rsz",
+		"../" OUR_TIME OUR_ID ".rsz",
+		"/" OUR_TIME OUR_ID ".rsz",
+		"2015/" OUR_TIME OUR_ID ".rsz",
+		"-" OUR_ID ".rsz",
+		OUR_ID ".rsz",
+		OUR_TIME "1123456789abcdef0123456789abcdef.rsz",
+		OUR_TIME "0123456789abcdef0123456789abcdee.rsz",
+		OUR_TIME "0123456789abcdef.rsz",
+		"2015010120150101T000000Z-" OUR_ID ".rsz.rsz.rsz",
+		"",
+	};
+	static const char *const events[] = { "began", "complete" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(good); k++)
+			assert_true(is_taken(events[i], OUR_ID, good[k]));
+		for (size_t k = 0; k < ARRAY_SIZE(bad); k++)
+			if (is_taken(events[i], OUR_ID, bad[k]))
+				fail_msg("%s: \"%s\" is taken", events[i], bad[k]);
+	}
+	assert_false(is_taken("broke_off", OUR_ID, good[0]));
+}
+
 TEST(what_is_sent_again_is_hashed_once)
 {
 	struct err e = ERR_INIT;
@@ -501,6 +555,7 @@ int main(void)
 		T(many_uploads_are_in_no_long_row),
 		T(a_log_that_was_cut_off_goes_on),
 		T(the_last_beginning_of_an_upload_counts),
+		T(the_log_names_no_file_but_ours),
 		T(what_is_sent_again_is_hashed_once),
 		T(the_log_is_held_against_a_container),
 		T(parts_that_were_seen_earlier_are_no_contradiction),

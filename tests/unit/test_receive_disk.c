@@ -99,6 +99,7 @@ static const struct disk failing_disk = { .sync = sync_that_fails,
 static void lose_a_sync(struct sender *s, unsigned which)
 {
 	const size_t half = sealed.out.len / 2;
+	char bytes[64];
 	struct err e = ERR_INIT;
 	struct remote_result r;
 	struct call c;
@@ -110,10 +111,15 @@ static void lose_a_sync(struct sender *s, unsigned which)
 	r = sender_put(s, half, sealed.out.at + half, sealed.out.len - half, &e);
 	if (r.end == REMOTE_DONE)
 		r = sender_settle(s, &e);
+	sender_hang_up(s);
+	call_end(&c);
 	assert_int_equal(r.end, REMOTE_AGAIN);
 	CHECK_HAS(e.message, "the receiver says: its disk fails");
 	assert_int_equal(s->acknowledged, half);
-	call_end(&c);
+	/* The log says no more than the receiver did. */
+	snprintf(bytes, sizeof(bytes), "\"bytes\":%zu}", half);
+	assert_int_equal(logged("\"event\":\"broke_off\""), 1);
+	assert_int_equal(logged(bytes), 1);
 }
 
 static void go_on(struct sender *s, size_t from)

@@ -137,6 +137,53 @@ TEST(an_early_end_needs_no_hash_a_sealed_one_does)
 	file_is(".data", "abc", 3);
 }
 
+static void claim(uint64_t acknowledged, bool lost)
+{
+	struct frame hello = { .type = FRAME_HELLO, .hello = hello_of(1) };
+	struct frame_link t;
+	struct call c;
+
+	hello.hello.acknowledged = acknowledged;
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &hello);
+	if (lost)
+		expect_refusal(&t, REFUSED_LOST);
+	else
+		expect_welcome(&t, 3);
+	raw_end(&t, &c);
+}
+
+/* Then the disk has lost something, or it is another receiver's; also from the log alone. */
+TEST(who_was_promised_more_than_is_there_is_told_so)
+{
+	struct frame f = data(0, "abc");
+	struct frame_link t;
+	struct err e = ERR_INIT;
+	struct call c;
+
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+	expect_welcome(&t, 0);
+	say(&t, &f);
+	raw_end(&t, &c);
+	for (unsigned again = 0; again < 2; again++) {
+		claim(4, true);
+		claim(3, false);
+		close_store();
+		open_store(&(struct store_options){ 0 });
+	}
+	claim(4, true);
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+	expect_welcome(&t, 3);
+	say(&t, &(struct frame){ .type = FRAME_END, .end = { .total = 3 } });
+	CHECK_OK(frame_receive(&t, STALL, &f, &e), &e);
+	assert_int_equal(f.type, FRAME_DONE);
+	raw_end(&t, &c);
+	claim(4, true);
+	claim(3, false);
+}
+
 TEST(a_second_connection_takes_the_place_of_the_first)
 {
 	struct call first, second;
@@ -560,6 +607,7 @@ int main(void)
 		T(nobody_goes_on_with_the_upload_of_another_key),
 		T(a_key_is_welcome_if_all_of_it_was_named),
 		T(an_early_end_needs_no_hash_a_sealed_one_does),
+		T(who_was_promised_more_than_is_there_is_told_so),
 		T(a_second_connection_takes_the_place_of_the_first),
 		T(so_it_does_if_nothing_has_come_yet),
 		T(other_bytes_than_were_announced_are_no_complete_upload),
