@@ -3,10 +3,11 @@
 """
 Callers who hold places: sockets on which nothing is said, and handshakes that stop behind their first word.
 Whoever is hung up on calls again, at once or after a pause.
-Usage: crowd.py PORT IDLE HALF FROM PAUSE
-FROM is how many addresses of the loopback they call from; PAUSE is in seconds, -1: half handshakes never call again.
+Usage: crowd.py PORT IDLE HALF FIRST LAST PAUSE
+They call from 127.0.0.FIRST to 127.0.0.LAST in turn; PAUSE is in seconds, -1: half handshakes never call again.
 Prints "ready" when all have called, and ends with its standard input: how often they were hung up on.
 """
+import itertools
 import selectors
 import socket
 import ssl
@@ -40,9 +41,9 @@ PING = struct.pack('<II', 5, 0)
 class Crowd:
     """One in a process of its own, for a test."""
 
-    def __init__(self, port, idle, half, addresses=1, pause=0.0):
+    def __init__(self, port, idle, half, first=1, last=1, pause=-1):
         self.process = subprocess.Popen(
-            [sys.executable, __file__, *map(str, (port, idle, half, addresses, pause))],
+            [sys.executable, __file__, *map(str, (port, idle, half, first, last, pause))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == 'ready\n'
 
@@ -54,17 +55,16 @@ class Crowd:
 
 class Callers:
     def __init__(self, port, addresses, pause):
-        self.port, self.addresses, self.pause = port, addresses, pause
+        self.port, self.addresses, self.pause = port, itertools.cycle(addresses), pause
         self.word = client_hello()
-        self.calls = self.hung_up = 0
+        self.hung_up = 0
         self.selector = selectors.DefaultSelector()
         self.later = []  # (when, what it says), in order
 
     def call(self, word):
         s = socket.socket()
         s.setblocking(False)
-        s.bind((f'127.0.0.{1 + self.calls % self.addresses}', 0))
-        self.calls += 1
+        s.bind((f'127.0.0.{next(self.addresses)}', 0))
         s.connect_ex(('127.0.0.1', self.port))
         self.selector.register(s, selectors.EVENT_READ | (selectors.EVENT_WRITE if word else 0), word)
 
@@ -102,8 +102,8 @@ class Callers:
 
 
 def main():
-    port, idle, half, addresses = map(int, sys.argv[1:5])
-    callers = Callers(port, addresses, float(sys.argv[5]))
+    port, idle, half, first, last = map(int, sys.argv[1:6])
+    callers = Callers(port, range(first, last + 1), float(sys.argv[6]))
     for i in range(idle + half):
         callers.call(callers.word if i >= idle else b'')
         callers.step()

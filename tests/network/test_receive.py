@@ -283,11 +283,11 @@ class Witness(Case):
         watch = libc.inotify_init1(os.O_CLOEXEC)
         self.addCleanup(os.close, watch)
         log = os.fsencode(self.at / 'witness.jsonl')
-        self.assertGreaterEqual(libc.inotify_add_watch(watch, log, 0x20), 0)  # IN_OPEN
+        self.assertGreaterEqual(libc.inotify_add_watch(watch, log, 0x30), 0)  # IN_OPEN, IN_CLOSE_NOWRITE
         done = run(RAMSEAL, 'verify', '--witness', self.at / 'witness.jsonl', *files)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.count(b'; witnessed 20'), 3)
-        self.assertEqual(len(os.read(watch, 4096)), 16)  # one event without a name
+        self.assertEqual(len(os.read(watch, 4096)), 2 * 16)  # of each one event, without a name
 
     def test_what_is_no_log(self):
         done = run(RAMSEAL, 'verify', '--witness', __file__, self.container)
@@ -532,17 +532,35 @@ class Crowded(Case):
             for thread in threads:
                 thread.join()
 
-    def acquire(self, port, source=SMALL):
-        """In seconds."""
+    def command(self, port, source=SMALL):
+        return [RAMSEAL, 'acquire', '-q', '-s', source, '--level', '1', '-t1', '-o', f'tls://127.0.0.1:{port}',
+                '--pin', self.pins['receiver'], '--client-key', f'@{self.base}/sender']
+
+    def acquire(self, port, source=SMALL, quietly=True):
+        """In seconds. Quietly: it was heard when it called first."""
         began = time.monotonic()
-        done = run(RAMSEAL, 'acquire', '-q', '-s', source, '--level', '1', '-t1', '-o', f'tls://127.0.0.1:{port}',
-                   '--pin', self.pins['receiver'], '--client-key', f'@{self.base}/sender')
+        done = run(*self.command(port, source))
         self.assertEqual(done.returncode, 0, done.stderr)
+        if quietly:
+            self.assertEqual(done.stderr, b'')
         return time.monotonic() - began
+
+    def test_who_finds_no_place_is_told(self):
+        """All places are kept for others, who use them."""
+        receiver = self.receiver('--max-startups', '1:100:1', '--known', '127.0.0.2')
+        with self.crowd(receiver.port, 0, 8, 2, 2, 0.2):
+            sender = subprocess.Popen(self.command(receiver.port), stderr=subprocess.PIPE, text=True)
+            self.addCleanup(sender.communicate)
+            self.addCleanup(sender.kill)
+            line = sender.stderr.readline()
+        self.assertIn('the receiver has no place free; trying again', line)
+        err = sender.communicate(timeout=900)[1]
+        self.assertEqual((sender.returncode, err), (0, ''))
+        self.arrived(bytes_=acquired('1'))
 
     def test_callers_without_a_key(self):
         receiver = self.receiver('--max-startups', '2:100:4')
-        with self.crowd(receiver.port, 40, 12, 1, -1) as crowd:
+        with self.crowd(receiver.port, 40, 12) as crowd:
             self.acquire(receiver.port)
             self.arrived(bytes_=acquired('1'))
             self.assertGreaterEqual(crowd.end(), 12 - 4)  # half handshakes that made way
@@ -558,14 +576,14 @@ class Crowded(Case):
     def test_the_largest_crowd(self):
         """Within twice the time that it takes alone: from elsewhere, and from the same address."""
         source = SMALL.replace('ram=64M', 'ram=1G').replace('others=5M', 'others=600M')
-        for addresses in (100, 1):
+        for first, last in ((2, 101), (1, 1)):
             receiver = self.receiver(senders=('sender', 'other'))
             alone, beside = [], []
             for _ in range(3):
-                alone.append(self.acquire(receiver.port, source))
-                with self.crowd(receiver.port, 500, 200, addresses, 1), self.hog(receiver.port, 'other', 8):
-                    beside.append(self.acquire(receiver.port, source))
-            print(f'from {addresses} addresses: alone {alone}, beside {beside}')
+                alone.append(self.acquire(receiver.port, source, False))
+                with self.crowd(receiver.port, 500, 200, first, last, 1), self.hog(receiver.port, 'other', 8):
+                    beside.append(self.acquire(receiver.port, source, False))
+            print(f'from {last - first + 1} addresses: alone {alone}, beside {beside}')
             self.assertEqual(receiver.stop(), 0)
             self.assertLess(sorted(beside)[1], 2 * sorted(alone)[1])
 
@@ -631,6 +649,9 @@ class Usage(Case):
         self.assertIn('needs --max-total', self.wrong('-l', '1', *key, '--any-sender'))
         self.assertIn('takes sha256//', self.wrong('-l', '1', *key, '--sender', 'sha256//AAAA'))
         self.assertIn('takes PORT', self.wrong('-l', 'localhost:1', *key, *anybody))
+        for startups in ('10', '10:30', '0:30:100', '10:101:100', '10:30:9', '10:30:100:1', 'a:b:c', '10:30:1001'):
+            self.assertIn('START:RATE:FULL', self.wrong('-l', '1', *key, *anybody, '--max-startups', startups))
+        self.assertIn('takes ADDRESS', self.wrong('-l', '1', *key, *anybody, '--known', 'host'))
         self.assertIn('no private key', self.wrong('-l', '1', '--key', __file__[:-len('test_receive.py')] + 'meson.build', *anybody))
         self.wrong('-l', '127.0.0.1:0', *key, *anybody, '--dir', self.at / 'none', code=6)
 

@@ -88,7 +88,7 @@ static uint64_t remembered_until(const struct source *s)
 static struct source *source_of(struct admission *a, const char *address)
 {
 	uint8_t key[SOCKET_SOURCE_SIZE];
-	struct source *free = NULL;
+	struct source *spare = NULL;
 
 	socket_source(address, key);
 	for (size_t i = 0; i < SOURCES; i++) {
@@ -96,12 +96,12 @@ static struct source *source_of(struct admission *a, const char *address)
 
 		if (s->used && !memcmp(s->address, key, sizeof(key)))
 			return s;
-		if (!s->n && (!free || remembered_until(s) < remembered_until(free)))
-			free = s;
+		if (!s->n && (!spare || remembered_until(s) < remembered_until(spare)))
+			spare = s;
 	}
-	*free = (struct source){ .used = true, .always_known = is_in_known_range(a, key) };
-	memcpy(free->address, key, sizeof(key));
-	return free;
+	*spare = (struct source){ .used = true, .always_known = is_in_known_range(a, key) };
+	memcpy(spare->address, key, sizeof(key));
+	return spare;
 }
 
 static void punish(const struct admission *a, struct source *s, unsigned seconds, uint64_t now)

@@ -60,15 +60,15 @@ static bool must_stop(void *arg)
 }
 
 /* Anybody can call, as often as he likes: that must not fill what we log to. */
-static void tell(struct receiver *r, const char *address, const char *what)
+static void tell_caller(struct receiver *r, const char *address, const char *what)
 {
 	const uint64_t now = clock__mono_ns();
 	unsigned untold = 0;
-	bool tell;
+	bool now_told;
 
 	pthread_mutex_lock(&r->lock);
-	tell = !r->told_ns || now - r->told_ns > NS_PER_SECOND;
-	if (tell) {
+	now_told = !r->told_ns || now - r->told_ns > NS_PER_SECOND;
+	if (now_told) {
 		untold = r->untold;
 		r->untold = 0;
 		r->told_ns = now;
@@ -78,7 +78,7 @@ static void tell(struct receiver *r, const char *address, const char *what)
 	pthread_mutex_unlock(&r->lock);
 	if (untold)
 		log_warning("receive-callers", "%u other callers failed like this", untold);
-	if (tell)
+	if (now_told)
 		log_warning("receive-caller", "%s: %s", address, what);
 }
 
@@ -107,12 +107,12 @@ static enum offence judge_failed(struct caller *c, enum status st, uint64_t bega
 				 const struct err *e)
 {
 	if (atomic_load(&c->dropped)) {
-		tell(c->receiver, c->address, "took too long, and made way for others");
+		tell_caller(c->receiver, c->address, "took too long, and made way for others");
 		return OFFENCE_NOISE;
 	}
 	if (st == ST_INTERRUPTED || st == ST_NOMEM)
 		return OFFENCE_NONE;
-	tell(c->receiver, c->address, e->message);
+	tell_caller(c->receiver, c->address, e->message);
 	return clock__mono_ns() - began_ns < SILENCE_MS * (NS_PER_SECOND / 1000) ? OFFENCE_NOISE
 										 : OFFENCE_DAWDLED;
 }
@@ -129,7 +129,7 @@ static enum offence talk(struct caller *c, struct link *l, const char *pin, bool
 		pthread_mutex_unlock(&r->lock);
 	} else {
 		err_set(&e, ST_NO_PRIVILEGE, "shows a key that it was not told of: %s", pin);
-		tell(r, c->address, e.message);
+		tell_caller(r, c->address, e.message);
 	}
 	st = session_run(l,
 			 &(struct session_options){ .store = r->store,
@@ -206,7 +206,7 @@ static void turn_away(struct caller *c, enum offence what)
 			break;
 	(void)!socket_write(c->socket, busy, sizeof(busy), &done, NULL);
 	socket_end(c->socket);
-	tell(c->receiver, c->address, "finds no place");
+	tell_caller(c->receiver, c->address, "finds no place");
 	hang_up(c, what);
 }
 
@@ -251,7 +251,7 @@ static void hear(struct caller *c)
 	} else if (there && first == TLS_HANDSHAKE) {
 		begin(c);
 	} else if (there) {
-		tell(c->receiver, c->address, "speaks no TLS");
+		tell_caller(c->receiver, c->address, "speaks no TLS");
 		hang_up(c, OFFENCE_NOISE);
 	}
 }

@@ -21,7 +21,9 @@ enum socket_event { SOCKET_READABLE, SOCKET_WRITABLE };
 enum status socket_adopt(net_socket s, struct err *e);
 void socket_close(net_socket s); /* NO_SOCKET is fine */
 
-/* One of several; *ret says of each whether it can be read, or is broken. ST_END: none within `ms`. */
+/*
+ * Several: *ret says of each whether it can be read, or is broken. ST_END: none within `ms`.
+ */
 enum status socket_wait_any(const net_socket *s, size_t n, unsigned ms, bool *ret, struct err *e);
 
 /* ST_OK: ready, or broken: the next call tells. ST_END: not within `ms`. */
@@ -31,9 +33,7 @@ enum status socket_wait(net_socket s, enum socket_event what, unsigned ms, struc
 enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct err *e);
 enum status socket_write(net_socket s, const void *p, size_t len, size_t *done, struct err *e);
 void socket_end(net_socket s); /* nothing more will be written */
-/*
- * The next byte, which stays there. ST_OK with *there false: none has come yet. ST_END: at the end.
- */
+/* The next byte, which stays. ST_OK with *there false: none has come yet. ST_END: at the end. */
 enum status socket_peek(net_socket s, uint8_t *ret, bool *there, struct err *e);
 
 /* "[2001:db8::1]:65535", with room for a scope. */

@@ -15,7 +15,7 @@
 
 #include "agent/collect/wire/socket.h"
 
-/* Callers that nobody has accepted yet; any more are lost, and come again a second later. */
+/* Callers that nobody has accepted yet; more are lost, and come again a second later. */
 #define SOCKET_BACKLOG 1024
 
 union socket_address {
