@@ -62,8 +62,8 @@ static const char *const groups[] = {
 /* clang-format on */
 
 static const struct library libraries[] = {
-#define X(name_, version_, licence_)                                                               \
-	{ .name = (name_), .version = (version_), .licence = (licence_) },
+#define X(name_, version_, debian_, licence_)                                                      \
+	{ .name = (name_), .version = (version_), .debian = (debian_), .licence = (licence_) },
 	LINKED(X, EXAMINE)
 #undef X
 };

@@ -49,14 +49,18 @@ def made_by_us():
     return {f"lib{name}.a": package for package, name in found}
 
 
-def sources(system):
-    """{package: (file, SHA-256)}: the archives of build/sources.txt that out/libraries was made from."""
+def archive_files(system):
+    """[(package, file, SHA-256)] of build/sources.txt: what out/libraries was made from."""
     taken = os.path.join(TREE, "out/libraries", system, "sources")
     if not os.path.exists(taken):
-        return {}
+        return []
     with open(taken, encoding="utf-8") as f:
-        rows = [line.split() for line in f]
-    return {package: (name, digest) for package, name, digest in rows if ".orig.tar." in name}
+        return [tuple(line.split()) for line in f]
+
+
+def sources(system):
+    """{package: (file, SHA-256)}: the archives among these."""
+    return {package: (name, digest) for package, name, digest in archive_files(system) if ".orig.tar." in name}
 
 
 def upstream_version(archive):

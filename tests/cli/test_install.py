@@ -114,8 +114,17 @@ class Libraries(unittest.TestCase):
             self.assertIn("Network: " + ("no" if os.environ.get("RAMSEAL_NETWORK") == "0" else "yes"), lines)
             self.assertEqual(lines[0] + "\n", ramseal("--version"))
             listed = {name: licence for name, licence in
-                      re.findall(r"(?m)^  (.+) \d[0-9.]*: (.+)$", "\n".join(lines))}
+                      re.findall(r"(?m)^  (.+) \d[0-9.]*(?: \(Debian [^ ]+\))?: (.+)$", "\n".join(lines))}
             self.assertEqual(listed, {name: licence for name, (licence, _) in table().items()})
+
+    @unittest.skipUnless(shutil.which("dpkg"), "only dpkg knows Debian's revisions")
+    def test_verbose_version_has_debians_revisions(self):
+        """A security update changes nothing else."""
+        listed = dict(re.findall(r"(?m)^  (.+) \d[0-9.]* \(Debian ([^ ]+)\): ", ramseal("--version", "--verbose")))
+        packages = {name: package for name, (_, package) in table().items() if ".tar." not in package}
+        self.assertGreater(len(packages), 10)
+        self.assertEqual(listed, {name: run("dpkg-query", "-W", "-f", "${Version}", package).stdout
+                                  for name, package in packages.items()})
 
     @unittest.skipIf(os.environ.get("RAMSEAL_IS_STATIC") == "0", "built with a sanitizer")
     @unittest.skipUnless(shutil.which("dpkg"), "only dpkg knows whose an archive is")

@@ -201,7 +201,8 @@ struct command {
 /* What the program is linked with, for --version --verbose. */
 struct library {
 	const char *name;
-	const char *version;
+	const char *version; /* upstream's */
+	const char *debian;  /* the package's, with Debian's revision; "": it is not from one */
 	const char *licence; /* an SPDX expression */
 };
 

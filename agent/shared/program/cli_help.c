@@ -166,9 +166,12 @@ void cli_version(const struct program *p, bool verbose, FILE *to)
 		return;
 	fprintf(to, "Licence: %s\nNetwork: %s\nContains code of:\n", p->licence,
 		p->network && p->network() ? "yes" : "no");
-	for (size_t i = 0; i < p->n_libraries; i++)
-		fprintf(to, "  %s %s: %s\n", p->libraries[i].name, p->libraries[i].version,
-			p->libraries[i].licence);
+	for (size_t i = 0; i < p->n_libraries; i++) {
+		const struct library *l = &p->libraries[i];
+
+		fprintf(to, *l->debian ? "  %s %s (Debian %s): %s\n" : "  %s %s%s: %s\n", l->name,
+			l->version, l->debian, l->licence);
+	}
 }
 
 static void put_exit_code(FILE *to, int number, const char *text)
