@@ -139,14 +139,51 @@ need_packages()
 	[ $# -eq 0 ] || apt_install "$@"
 }
 
+# outdated_of PACKAGE...: those of which apt offers a newer version than the one that is installed.
+outdated_of()
+{
+	LC_ALL=C apt-cache policy "$@" | awk '
+		/^[^ ]/ { package = $1; sub(/:$/, "", package) }
+		$1 == "Installed:" { installed = $2 }
+		$1 == "Candidate:" { print package, installed, $2 }' |
+		while read -r package installed candidate; do
+			case "$installed$candidate" in
+			*'(none)'*) ;;
+			*) ! dpkg --compare-versions "$installed" lt "$candidate" || echo "$package" ;;
+			esac
+		done
+}
+
+# need_newest SECTION...: what a program is linked with statically stays in it, with all that was found wrong with it
+# later: so the libraries of these sections have to be the newest that apt offers. Who may not install is told which
+# are not.
+need_newest()
+{
+	libraries=$(packages_in "$@" | grep -x 'lib.*-dev\|zlib1g-dev')
+	if [ "$(id -u)" -ne 0 ] && ! sudo -n true 2>/dev/null; then
+		# shellcheck disable=SC2086 # a list of names
+		outdated=$(outdated_of $libraries | paste -s -d ' ')
+		[ -z "$outdated" ] || say "apt offers newer versions of what is linked: $outdated"
+		return
+	fi
+	as_root apt-get -q update || say "apt cannot look for newer versions of the libraries"
+	# shellcheck disable=SC2086 # a list of names
+	outdated=$(outdated_of $libraries | paste -s -d ' ')
+	# shellcheck disable=SC2086 # a list of names
+	[ -z "$outdated" ] || apt_install $outdated
+}
+
 # set_up SYSTEM DIR [MESON OPTION...]: a folder that was made where the libraries could not be had gets the network as
-# soon as they can. One that was made with libraries from other archives is made anew: Meson keeps their versions.
+# soon as they can. One that was made with other versions of the libraries is made anew: Meson keeps their versions, and
+# ninja does not see that a library is another one.
 set_up()
 {
 	taken=out/libraries/$1/sources
+	versions=$(build/versions "$1")
 	dir=$2
 	shift 2
 	[ ! -f "$dir/libraries" ] || cmp -s "$taken" "$dir/libraries" || rm -rf "$dir"
+	[ ! -f "$dir/versions" ] || [ "$(cat "$dir/versions")" = "$versions" ] || rm -rf "$dir"
 	case " $* " in
 	*" -Dnetwork=false "*) network=false ;;
 	*) network=true ;;
@@ -158,6 +195,7 @@ set_up()
 	fi
 	echo $network >"$dir/network"
 	[ ! -f "$taken" ] || cp "$taken" "$dir/libraries"
+	echo "$versions" >"$dir/versions"
 }
 
 # configure DIR [MESON OPTION...]: makes the libraries and the build directory, or leaves them as

@@ -140,6 +140,49 @@ class Libraries(unittest.TestCase):
         self.assertEqual(packages_of(archives), {package for _, package in table().values()})
 
 
+class Newest(unittest.TestCase):
+    """build/demo and build/release install the newest of what is linked statically (build/lib.sh)."""
+
+    APT_CACHE = """#!/bin/sh
+shift
+for package; do
+	case $package in
+	libsodium-dev) installed=1.0-1 candidate=1.0-1+deb12u1 ;;
+	libzstd-dev) installed=1.0-2 candidate='1.0-2~bpo' ;;
+	zlib1g-dev) installed='(none)' candidate=3 ;;
+	*) installed=1 candidate=1 ;;
+	esac
+	printf '%s:\\n  Installed: %s\\n  Candidate: %s\\n  Version table:\\n' "$package" "$installed" "$candidate"
+done
+"""
+    LOG = '#!/bin/sh\necho "${0##*/} $*" >>"${0%/*}/log"\n'
+
+    def need_newest(self, user):
+        with tempfile.TemporaryDirectory() as d:
+            for name, text in (("apt-cache", self.APT_CACHE), ("apt-get", self.LOG), ("sudo", "#!/bin/sh\nexit 1\n"),
+                               ("id", f"#!/bin/sh\necho {user}\n")):
+                path = os.path.join(d, name)
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(text)
+                os.chmod(path, 0o755)
+            r = run("sh", "-euc", '. build/lib.sh; PATH=$1:$PATH; need_newest build', "sh", d, cwd=TREE)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            with open(os.path.join(d, "log"), "a+", encoding="utf-8") as f:
+                f.seek(0)
+                return r.stdout, [line.split() for line in f]
+
+    def test_what_is_older_is_upgraded(self):
+        _, asked = self.need_newest(0)
+        self.assertEqual(asked[0], ["apt-get", "-q", "update"])
+        self.assertEqual([word for word in asked[-1] if word.endswith("-dev")], ["libsodium-dev"])
+        self.assertIn("install", asked[-1])
+
+    def test_who_may_not_install_is_told(self):
+        said, asked = self.need_newest(1000)
+        self.assertIn("apt offers newer versions of what is linked: libsodium-dev\n", said)
+        self.assertEqual(asked, [])
+
+
 class Install(unittest.TestCase):
     def test_everything_goes_below_destdir(self):
         with tempfile.TemporaryDirectory() as d:
