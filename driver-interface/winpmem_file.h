@@ -32,8 +32,8 @@ enum status driver_bytes_write(const struct driver_bytes *b, const wchar_t *path
 bool driver_bytes_are(const struct driver_bytes *b, HANDLE file);
 
 /*
- * What WinVerifyTrust() says of the file. Nothing is shown, nothing fetched from the network. `file`:
- * it is open already, and then that one is judged; or NULL.
+ * What WinVerifyTrust() says of the file. Nothing is shown, nothing fetched from the network.
+ * `file`: it is open already, and then that one is judged; or NULL.
  */
 uint32_t driver_trust(const wchar_t *path, HANDLE file);
 

@@ -47,9 +47,9 @@ uint8_t *win32_query_system(int class, ULONG most, ULONG *ret_size);
 PSECURITY_DESCRIPTOR win32_private_descriptor(void);
 
 /*
- * The same as what CreateFile() and the like take. False, and GetLastError(): there is none, and then
- * nothing must be made: without one it would have what the folder above passes on, or the default of
- * whoever runs this.
+ * The same as what CreateFile() and the like take. False, and GetLastError(): there is none, and
+ * then nothing must be made: without one it would have what the folder above passes on, or the
+ * default of whoever runs this.
  */
 bool win32_private_begin(SECURITY_ATTRIBUTES *ret);
 void win32_private_end(SECURITY_ATTRIBUTES *a); /* GetLastError() stays */

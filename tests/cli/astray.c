@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that is led astray by what it parses: linked in front of ramseal's own parsers (--wrap),
- * it first tries what it can reach, says so on stderr, and then parses as usual. The folder that it
- * tries it in is in the environment.
+ * A program that is led astray by what it parses: linked in front of ramseal's own parsers
+ * (--wrap), it first tries what it can reach, says so on stderr, and then parses as usual. The
+ * folder that it tries it in is in the environment.
  */
 #include <stdlib.h>
 

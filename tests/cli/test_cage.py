@@ -137,8 +137,8 @@ class Cage(unittest.TestCase):
         (self.at / 'link').mkdir()
         os.symlink(self.at / 'image.raw', self.at / 'link' / 'x.raw')
         for image in 'split.001', 'link/x.raw':
-            done = subprocess.run([RAMSEAL, 'extract-file', '-q', '--image', self.at / image, 'pagefile.sys', '-o', '-'],
-                                  capture_output=True, timeout=900)
+            done = subprocess.run([RAMSEAL, 'extract-file', '-q', '--image', self.at / image, 'pagefile.sys', '-o',
+                                   '-'], capture_output=True, timeout=900)
             self.assertEqual((done.returncode, len(done.stdout)), (0, 100 * 4096), done.stderr)
 
     def test_nobody_is_left(self):

@@ -57,8 +57,8 @@ class Shown(unittest.TestCase):
         self.assertEqual((said['file'], said['host']['name']), (str(self.file), STRANGE))
         said = json.loads(self.check('smear', '--json', self.file).stdout)
         self.assertIn(STRANGE, [s.get('name') for s in said['spaces']])
-        said = [json.loads(line) for line in self.check('info', '--log-json', self.at / STRANGE, code=9).stderr.split(b'\n')
-                if line]
+        log = self.check('info', '--log-json', self.at / STRANGE, code=9).stderr
+        said = [json.loads(line) for line in log.split(b'\n') if line]
         self.assertIn(STRANGE, said[-1]['message'])
         self.check('export', '--log-json', '-F', 'raw', '-o', self.at / 'raw', self.file, code=3)
         gaps = (self.at / 'raw.gaps.json').read_text()

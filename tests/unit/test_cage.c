@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a parser that was led astray can reach, before and after it is in the cage; and the deputy. */
+/* What a parser that was led astray can reach, without the cage and in it; and the deputy. */
 #include "tests/unit/test.h"
 
 #include <errno.h>

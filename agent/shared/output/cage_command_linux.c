@@ -17,7 +17,7 @@
 #define __SANITIZE_ADDRESS__ 1
 #endif
 #endif
-/* A sanitizer's runtime forks, traces and starts programs, for its reports and its search for leaks. */
+/* A sanitizer's runtime forks, traces and starts programs: for reports, and to search for leaks. */
 #ifdef __SANITIZE_ADDRESS__
 #define CAGED false
 #else
@@ -133,10 +133,10 @@ void cage_command(const struct cli *cli, bool by_name)
 		return;
 	g.force = cli_given(cli, "force");
 	cage_each_path(cli, gather, &g);
-	/* What libraries read from files when they first need it: jansson's seed, and the time zone. */
+	/* What libraries read from files when they need it: jansson's seed, and the time zone. */
 	json_object_seed(0);
 	tzset();
-	/* Without a deputy there is no output but to what is open, and that is told by who makes it. */
+	/* Without a deputy nothing new can be made, and that is told by who tries to. */
 	if (g.n_outputs)
 		deputy_begin(g.outputs, g.n_outputs);
 	cage = cage_enter(&g.plan);

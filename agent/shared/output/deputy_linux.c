@@ -247,7 +247,7 @@ static void keep_only(int *socket)
 	fds[n++] = *socket;
 	for (size_t i = 0; i < own.n_places; i++)
 		fds[n++] = own.places[i].fd;
-	/* Upwards, so that none is overwritten before it was moved; dup2() to itself does nothing. */
+	/* Upwards first, so that none is overwritten before it was moved. */
 	for (int i = 0; i < n; i++)
 		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, PLACES_MAX + 1);
 	for (int i = 0; i < n; i++)

@@ -67,7 +67,7 @@ static size_t escape_hidden(uint32_t c, char ret[static ESCAPED_MAX + 1])
 			       0xdc00 + ((c - 0x10000) & 0x3ff));
 }
 
-/* So many bytes from `p` on are shown as they are; what follows is a hidden character, or the end. */
+/* So many bytes from `p` on are shown as they are; then comes a hidden character, or the end. */
 static size_t shown_length(const char *p, size_t len, size_t *ret_hidden)
 {
 	const uint8_t *at = (const uint8_t *)p;

@@ -56,8 +56,8 @@ void startup_drop_streams(void)
 /*
  * A core file would hold keys and the memory of the host, on the disk that is evidence. The limit
  * does not count where core_pattern is a pipe, to systemd-coredump or apport; the other does
- * (core(5), PR_SET_DUMPABLE in prctl(2)). Then we cannot be traced either, but by root: who wants to
- * debug us without being root asks for it, which nobody can for a program with capabilities.
+ * (core(5), PR_SET_DUMPABLE in prctl(2)). Then we cannot be traced either, but by root: who wants
+ * to debug us without being root asks for it, which nobody can for a program with capabilities.
  */
 static void leave_no_core(void)
 {
