@@ -61,6 +61,15 @@ class Folders(unittest.TestCase):
                                  source)
 
 
+    def test_objects_are_marked_for_control_flow_enforcement(self):
+        """The executable itself is, once every static library of Debian is: SECURITY.md."""
+        with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as f:
+            outputs = {os.path.relpath(os.path.join(BUILD, c["file"]), TREE): c["output"] for c in json.load(f)
+                       if not c["output"].startswith("tests/")}
+        for source in SAMPLE:
+            self.assertRegex(output_of("readelf", "-Wn", os.path.join(BUILD, outputs[source])), r"IBT, SHSTK", source)
+
+
 @unittest.skipUnless(STATIC, "built with a sanitizer")
 class Shape(unittest.TestCase):
     def test_it_is_static_and_position_independent(self):
