@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/shared/output/deputy.h"
 #include "agent/shared/output/output_target.h"
@@ -111,9 +112,10 @@ static void gather(void *arg, const struct option_def *o, const char *path)
 		allow_input(&g->plan, o, path);
 }
 
+/* To people at a terminal and to logs: in a script it is a line that says the same each time. */
 static void tell(const struct cage *c)
 {
-	if (c->files && c->calls)
+	if ((c->files && c->calls) || !(log_is_json() || isatty(STDERR_FILENO)))
 		return;
 	log_info_with(
 		JSON_FIELDS(field_bool("landlock", c->files), field_bool("seccomp", c->calls)),
