@@ -5,9 +5,12 @@ What a parser can reach that was led astray by what it parsed: without a cage ev
 what the command line names. Usage: test_cage.py RAMSEAL ASTRAY SOURCE-ROOT
 """
 
+import ctypes
+import errno
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,8 +32,27 @@ MIB = 1 << 20
 FILES = {'reads', 'lists'}
 
 
-def without_landlock(log):
-    return any(json.loads(line)['event'] == 'not-caged' for line in log.splitlines() if line.startswith('{'))
+def told(log):
+    """What is said of a kernel that lacks something."""
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith('{')]
+    return [line for line in lines if line['event'] == 'not-caged']
+
+
+def lacking(*calls):
+    """For a child: a kernel that knows none of these system calls (seccomp(2), in a filter of its own)."""
+    code = [(0x20, 0, 0, 0)]  # BPF_LD | BPF_W | BPF_ABS: the number
+    for call in calls:
+        code += [(0x15, 0, 1, call), (0x06, 0, 0, 0x50000 | errno.ENOSYS)]  # BPF_JEQ; SECCOMP_RET_ERRNO
+    code.append((0x06, 0, 0, 0x7fff0000))  # SECCOMP_RET_ALLOW
+    packed = ctypes.create_string_buffer(b''.join(struct.pack('<HBBI', *one) for one in code))
+    program = ctypes.create_string_buffer(struct.pack('<HxxxxxxQ', len(code), ctypes.addressof(packed)))
+    libc = ctypes.CDLL(None)
+
+    def begin():
+        if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+            os._exit(99)
+    begin.keep = packed
+    return begin
 
 
 @unittest.skipUnless(STATIC, 'a sanitizer has no cage: it starts programs for its reports')
@@ -44,15 +66,17 @@ class Cage(unittest.TestCase):
         (self.at / 'other').write_text('other')
         (self.at / 'victim').write_text('victim')
 
+    def run_astray(self, *args, **more):
+        return subprocess.run([ASTRAY, '--log-json', *map(str, args)], capture_output=True, text=True, timeout=900,
+                              stdin=subprocess.DEVNULL, env={**os.environ, 'RAMSEAL_ASTRAY': str(self.at)}, **more)
+
     def tried(self, *args):
         """What was reached, by the names in tests/gen/astray.h."""
-        done = subprocess.run([ASTRAY, '--log-json', *map(str, args)], capture_output=True, text=True, timeout=900,
-                              stdin=subprocess.DEVNULL, env={**os.environ, 'RAMSEAL_ASTRAY': str(self.at)})
+        done = self.run_astray(*args)
         said = [line[8:] for line in done.stderr.splitlines() if line.startswith('astray: ')]
         self.assertIn('tried', said, done)
-        log = '\n'.join(line for line in done.stderr.splitlines() if not line.startswith('astray: '))
         reached = set(said) - {'tried'}
-        if without_landlock(log):
+        if told(done.stderr):
             reached -= FILES
         return done.returncode, reached
 
@@ -126,6 +150,20 @@ class Cage(unittest.TestCase):
                               capture_output=True, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 3, done)
         self.assertTrue((self.at / 'e.E01').exists())
+
+    @unittest.skipUnless(os.uname().machine == 'x86_64', 'the numbers of the calls are those of x86-64')
+    def test_kernels_that_lack_it(self):
+        """It is said once, and the command goes on; without Landlock alone, reading is all that is left."""
+        landlock, seccomp = 444, 317
+        for calls, left in ((landlock,), FILES), ((seccomp,), None), ((landlock, seccomp), None):
+            done = self.run_astray('info', self.file, preexec_fn=lacking(*calls))
+            self.assertEqual(done.returncode, 0, done)
+            self.assertEqual([(line['landlock'], line['seccomp']) for line in told(done.stderr)],
+                             [(landlock not in calls and not told(self.run_astray('info', self.file).stderr),
+                               seccomp not in calls)])
+            reached = {line[8:] for line in done.stderr.splitlines() if line.startswith('astray: ')} - {'tried'}
+            if left is not None:
+                self.assertEqual(reached, left)
 
     def test_parts_of_an_image(self):
         v = Volume(16 * MIB)
