@@ -88,7 +88,7 @@ static bool add_rule(int set, const struct cage_rule *r, uint64_t known)
 		return false;
 	if (!S_ISDIR(sb.st_mode))
 		rule.allowed_access &= OF_FILES;
-	/* No right is no rule; pipes and the like (EBADFD) are out of its reach, and can be opened. */
+	/* No right is no rule. Pipes and the like (EBADFD) are beyond its reach: they can be opened. */
 	return !rule.allowed_access ||
 	       !syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) ||
 	       errno == EBADFD;
