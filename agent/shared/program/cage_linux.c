@@ -88,7 +88,7 @@ static bool add_rule(int set, const struct cage_rule *r, uint64_t known)
 		return false;
 	if (!S_ISDIR(sb.st_mode))
 		rule.allowed_access &= OF_FILES;
-	/* No right is no rule. Pipes and the like (EBADFD) are beyond its reach: they can be opened. */
+	/* No right is no rule. Pipes and the like (EBADFD) need none: they can be opened. */
 	return !rule.allowed_access ||
 	       !syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) ||
 	       errno == EBADFD;
@@ -187,8 +187,9 @@ static bool restrict_calls(bool writes)
 		IF_IS(F_DUPFD_CLOEXEC), ALLOW, IF_IS(F_GETFD), ALLOW, IF_IS(F_SETFD), ALLOW,
 		IF_IS(F_GETFL), ALLOW, IF_IS(F_SETFL), ALLOW, IF_IS(F_GETLK), ALLOW, REFUSE,
 		/* Without TIOCSTI, which types into our terminal. Of disks, the size. */
-		OF_CALL(ioctl, 12), LOAD_ARGUMENT(1), IF_IS(TCGETS), ALLOW, IF_IS(TIOCGWINSZ), ALLOW,
-		IF_IS(BLKGETSIZE64), ALLOW, IF_IS(BLKSSZGET), ALLOW, IF_IS(FIONREAD), ALLOW, REFUSE,
+		OF_CALL(ioctl, 12), LOAD_ARGUMENT(1), IF_IS(TCGETS), ALLOW,
+		IF_IS(TIOCGWINSZ), ALLOW, IF_IS(BLKGETSIZE64), ALLOW, IF_IS(BLKSSZGET), ALLOW,
+		IF_IS(FIONREAD), ALLOW, REFUSE,
 		/* The deputy's answers (agent/shared/output/deputy.h). No socket can be made. */
 		ANY(recvmsg),
 		/*
