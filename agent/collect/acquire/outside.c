@@ -8,16 +8,18 @@
 #include "driver-interface/file_map.h"
 
 /* What a machine with two thousand processes has of tables (tables.c). */
-#define PAGES_MAX   ((uint64_t)8 << 20)
-#define NS_MAX      (60 * NS_PER_SECOND)
+#define PAGES_MAX ((uint64_t)8 << 20)
+#define NS_MAX    (60 * NS_PER_SECOND)
 
-/* Below these, what is torn may be all of it. */
-#define WRONG_LEAST 64
-#define WRONG_SHARE 500
+/* Below these, what is torn may be all of it: so many, and one of so many; or fewer, more often. */
+static const struct {
+	uint64_t least;
+	uint64_t share;
+} wrong[] = { { 64, 500 }, { 8, 10 } };
 
 /* Up to so many times the end of the image, and so much more, may be memory that it lacks. */
-#define FAR_TIMES   2
-#define FAR_MORE    (UINT64_C(4) << 30)
+#define FAR_TIMES 2
+#define FAR_MORE  (UINT64_C(4) << 30)
 
 static void consider(struct outside *o, const struct range_list *ranges, uint64_t address)
 {
@@ -111,8 +113,10 @@ enum status outside_look(const struct reading *reading, struct drv *source,
 
 bool outside_is_wrong(const struct outside *o, const struct drv_info *info)
 {
-	return drv_is_raw(info) && o->entries >= WRONG_LEAST &&
-	       o->entries >= o->looked / WRONG_SHARE;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong) && drv_is_raw(info); i++)
+		if (o->entries >= wrong[i].least && o->entries >= o->looked / wrong[i].share)
+			return true;
+	return false;
 }
 
 void outside_text(const struct outside *o, struct err *ret)

@@ -456,13 +456,21 @@ static enum status look_outside(const struct tables_plan *plan, struct tables_re
 			    &r->found, &r->outside, e);
 }
 
-static void warn_of_outside(const struct drv_info *info, const struct outside *o)
+static void warn_of_outside(const struct drv_info *info, const struct tables_result *r)
 {
+	const struct discovery *d = &r->found;
+	const struct outside *o = &r->outside;
 	struct err text = ERR_INIT;
 
 	outside_text(o, &text);
 	if (outside_is_wrong(o, info))
 		log_warning("entries-outside", "%s: %s", info->path, text.message);
+	else if (drv_is_raw(info) && d->n_spaces && !d->list.count)
+		log_warning("no-process-list",
+			    "%s: there are page tables, but no list of processes: pages of the "
+			    "image may be missing, or at other addresses than their offsets "
+			    "(--map says where they belong)",
+			    info->path);
 	else if (o->entries)
 		log_info("entries-outside",
 			 "%" PRIu64 " of %" PRIu64 " entries of page tables name memory that the "
@@ -474,7 +482,7 @@ static void warn_of_spaces(const struct drv_info *info, const struct tables_resu
 {
 	const struct discovery *d = &r->found;
 
-	warn_of_outside(info, &r->outside);
+	warn_of_outside(info, r);
 	if (tables_lack_names(d))
 		log_warning("processes-without-names",
 			    "the kernel's list of processes has no names: where they stand is not "
