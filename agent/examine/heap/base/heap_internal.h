@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ground that all kinds of heap stand on: heap_layout (tables), page_notes, heap_pages (memory),
- * heap_set (the heaps that were found), page_header and heap_tell (what walks tell). Above it nt/
- * and segment/ know nothing of each other, and the folder above is the face of both. No file needs
- * another that needs it (tests/circles.py).
+ * The ground that all kinds of heap stand on: heap_layout (tables), page_notes, heap_pages
+ * (memory), heap_set (the heaps that were found), page_header and heap_tell (what walks tell).
+ * nt/ and segment/ stand on it and know nothing of each other; the folder above is the face of
+ * both. No file needs another that needs it (tests/circles.py).
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_BASE_HEAP_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_BASE_HEAP_INTERNAL_H
