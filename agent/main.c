@@ -20,7 +20,7 @@
 #error "a fuzzing build takes checksums as right: it is for the fuzzers alone (ninja fuzzers)"
 #endif
 
-/* ramseal-collect has what is used on a machine that is acquired (-Dexamine=false), and no more. */
+/* ramseal-collect (-Dexamine=false) has only what is used on the machine to be acquired. */
 #ifdef RAMSEAL_COLLECT
 #define NAME "ramseal-collect"
 #define EXAMINE(...)

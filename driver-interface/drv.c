@@ -52,7 +52,7 @@ static enum status err_no_such_source(const char *name, size_t len, struct err *
 
 	words_join(source_at, NULL, ", ", " or ", all, sizeof(all));
 	words_hint(source_at, NULL, "", name, len, hint);
-	return err_set(e, ST_USAGE, "there is no source \"%.*s\"%s; there are %s",
+	return err_set(e, ST_USAGE, "unknown source \"%.*s\"%s; the sources are %s",
 		       (int)MIN(len, 100), name, hint, all);
 }
 

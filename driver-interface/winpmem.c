@@ -340,7 +340,7 @@ static enum status identify(struct winpmem *w, const struct winpmem_answer *a, s
 			       w->drv.info.path, a->error);
 	drv__fact(&w->drv, "requests", "%s", a->family ? a->family->name : "refused");
 	if (!a->family)
-		winpmem__note(w, "the device takes no requests from us");
+		winpmem__note(w, "the device accepts no requests");
 	return ST_OK;
 }
 

@@ -116,7 +116,7 @@ enum status winpmem_entries_list(const char *folder, struct winpmem_entries *ret
 	enum status st;
 
 	if (!manager)
-		return winpmem__advise(e, GetLastError(), "the service manager does not let us in");
+		return winpmem__advise(e, GetLastError(), "the service manager denied access");
 	st = list_services(manager, ret, e);
 	CloseServiceHandle(manager);
 	return st ? st : list_folders(folder, ret, e);
@@ -151,7 +151,7 @@ static enum status remove_service(const struct winpmem_entry *x, const wchar_t *
 	enum status st;
 
 	if (!manager)
-		return winpmem__advise(e, GetLastError(), "the service manager does not let us in");
+		return winpmem__advise(e, GetLastError(), "the service manager denied access");
 	service = OpenServiceW(manager, name,
 			       SERVICE_STOP | SERVICE_QUERY_STATUS | SERVICE_QUERY_CONFIG | DELETE);
 	if (service) {

@@ -283,7 +283,7 @@ static enum status make_service(struct winpmem_service *s, struct err *e)
 		return err_nomem(e);
 	s->manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CREATE_SERVICE);
 	if (!s->manager)
-		return winpmem__advise(e, GetLastError(), "the service manager does not let us in");
+		return winpmem__advise(e, GetLastError(), "the service manager denied access");
 	s->service = CreateServiceW(s->manager, s->name, DISPLAY_NAME,
 				    SERVICE_START | SERVICE_STOP | SERVICE_QUERY_STATUS |
 					    SERVICE_CHANGE_CONFIG | DELETE,
@@ -435,7 +435,7 @@ enum status winpmem_service_inspect(const struct winpmem_load *l, struct winpmem
 	}
 	manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CREATE_SERVICE);
 	if (!manager)
-		return winpmem__advise(e, GetLastError(), "the service manager does not let us in");
+		return winpmem__advise(e, GetLastError(), "the service manager denied access");
 	CloseServiceHandle(manager);
 	return ST_OK;
 }

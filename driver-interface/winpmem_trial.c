@@ -126,8 +126,7 @@ static enum status check_pairs(struct winpmem *w, const struct pairs *n, struct 
 		return err_stale(w, "pages are returned with the bytes of their neighbours", e);
 	if (n->equal >= PAIR_PROBES / 2)
 		return err_stale(w, "pages are zero wherever they are tried", e);
-	winpmem__note(w, "whether the driver mixes pages up could not be seen: no two neighbours "
-			 "differ");
+	winpmem__note(w, "cannot tell whether the driver mixes pages up: no two neighbours differ");
 	return ST_OK;
 }
 

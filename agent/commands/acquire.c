@@ -315,8 +315,7 @@ static enum status check_detach(const struct cli *cli, struct err *e)
 		return ST_OK;
 	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++)
 		if (is_dash(outputs[i]))
-			return cli_usage(cli, e,
-					 "--detach: nobody is left to read stdout; name a file");
+			return cli_usage(cli, e, "--detach: nobody will read stdout; name a file");
 	for (size_t i = 0; i < ARRAY_SIZE(secrets) && !detach_passes_descriptors(); i++)
 		if (secrets[i] && !strncmp(secrets[i], "fd:", 3))
 			return cli_usage(cli, e,

@@ -132,7 +132,7 @@ static void expect_driver(struct check *c)
 
 	c->memory_bytes = (uint64_t)json_integer_value(json_object_get(memory, "total_bytes"));
 	findings_add(&c->findings, ST_OK, "driver-to-load",
-		     "%s (SHA-256 %s, %s) would be loaded; how fast it is, only loading shows",
+		     "%s (SHA-256 %s, %s) would be loaded; its speed can be measured only then",
 		     driver_text(c, "path"), driver_text(c, "sha256"),
 		     driver_text(c, "signer") ? driver_text(c, "signer") : "no signer known");
 }
@@ -143,7 +143,7 @@ static void find_hazards(struct check *c)
 	for (const struct drv_ops *const *ops = drv_table; *ops; ops++)
 		if ((*ops)->kind == DRV_HAZARD && drv_is_there(*ops))
 			findings_add(&c->findings, ST_OK, "hazard-is-there",
-				     "%s: is there, and is used only if it is named (--source %s), "
+				     "%s: is present, but used only if you name it (--source %s), "
 				     "because it is a hazard: %s",
 				     (*ops)->default_path, (*ops)->name, (*ops)->reason);
 }
@@ -213,7 +213,7 @@ static void check_source(struct check *c)
 		findings_add(&c->findings, ST_OK, "source-lost", "%s: %s", info->path, info->lost);
 	if (c->source->ops->kind == DRV_HAZARD) {
 		findings_add(&c->findings, ST_OK, "source-hazard",
-			     "%s: is not read by check, because it is a hazard: %s", info->path,
+			     "%s: check does not read it, because it is a hazard: %s", info->path,
 			     c->source->ops->reason);
 		return;
 	}

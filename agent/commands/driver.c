@@ -158,5 +158,5 @@ static enum status driver_run(struct cli *cli, struct err *e)
 		return driver_load(o, file, e);
 	if (!strcmp(action, "unload") || !strcmp(action, "cleanup"))
 		return remove_entries(o, !strcmp(action, "unload"), e);
-	return cli_usage(cli, e, "there is no action \"%s\"", action);
+	return cli_usage(cli, e, "unknown action \"%s\"", action);
 }

@@ -32,8 +32,8 @@ static const char description[] =
 	".PP\n"
 	"Every command prints its own help with\n"
 	".BR \\-\\-help .\n"
-	"Commands and long options can be abbreviated as long as they are unambiguous. Write them\n"
-	"out in scripts: a later version may have another one that begins so.\n"
+	"Commands and long options can be shortened as long as they stay unambiguous. Spell them\n"
+	"out in scripts: a later version may add another that starts the same way.\n"
 	"Messages and progress go to stderr, results to stdout.\n";
 
 static const char environment[] =
@@ -54,25 +54,25 @@ static const char files[] =
 	"An output that is still being written, or was not finished. For a container,\n"
 	".B seal\ncloses it.\n"
 	".TP\n.I OUTPUT.gaps.json\n"
-	"The pages without content of an exported image.\n"
+	"The missing pages of an exported image.\n"
 	".TP\n.I /run/ramseal/acquire.json\fR, \fI$XDG_RUNTIME_DIR/ramseal/acquire.json\n"
-	"How far an acquisition is, or how it ended: what\n.B status\nand\n.B stop\ngo by. "
-	"The lock beside it tells whether the process lives;\n.I host.lock\nkeeps others from "
-	"acquiring this machine at the same time.\n";
+	"The state file of an acquisition, for\n.B status\nand\n.BR stop .\n"
+	"The lock beside it shows whether the process is alive;\n.I host.lock\nprevents a "
+	"second acquisition of this machine at the same time.\n";
 
 /* Of a command: a program that lacks it has no example of it either. */
 static const struct {
 	const char *command;
 	const char *text;
 } examples[] = {
-	{ "acquire",
-	  "Acquire this machine to a USB disk, and note down the root hash that is printed last:\n"
-	  ".PP\n.RS\n.nf\n"
-	  "%s check \\-o /mnt/usb/host.rsz\n"
-	  "%s acquire \\-o /mnt/usb/host.rsz\n"
-	  ".fi\n.RE\n" },
+	{ "acquire", "Acquire this machine onto a USB disk, and write down the root hash, which is "
+		     "printed last:\n"
+		     ".PP\n.RS\n.nf\n"
+		     "%s check \\-o /mnt/usb/host.rsz\n"
+		     "%s acquire \\-o /mnt/usb/host.rsz\n"
+		     ".fi\n.RE\n" },
 	{ "verify",
-	  "Prove later that the container is unchanged: the root hash must be the same, and the "
+	  "Prove later that the container is unchanged. The root hash must be the same, and the "
 	  "exit\n"
 	  "status 0:\n"
 	  ".PP\n.RS\n.nf\n"
@@ -82,21 +82,20 @@ static const struct {
 		    ".PP\n.RS\n.nf\n"
 		    "%s export \\-F elf \\-o host.elf /mnt/usb/host.rsz\n"
 		    ".fi\n.RE\n" },
-	{ "smear", "See how much of each process can be trusted, what to do about the rest, and "
-		   "the reasons\n"
+	{ "smear", "See how far each process can be trusted, what to do about the rest, and the "
+		   "reasons\n"
 		   "for one process:\n"
 		   ".PP\n.RS\n.nf\n"
 		   "%s smear /mnt/usb/host.rsz\n"
 		   "%s smear \\-\\-mappings 1234 /mnt/usb/host.rsz\n"
 		   ".fi\n.RE\n" },
-	{ "read",
-	  "Write 16 MiB of the memory of process 1234 into a file, from an address that the "
-	  "previous\n"
-	  "command lists. Pages without content are filled and reported:\n"
-	  ".PP\n.RS\n.nf\n"
-	  "%s read \\-\\-pid 1234 \\-\\-va 0x7f0000000000 \\-\\-length 16M \\-o part.bin "
-	  "host.rsz\n"
-	  ".fi\n.RE\n" },
+	{ "read", "Write 16 MiB of the memory of process 1234 to a file, from an address that the "
+		  "previous\n"
+		  "command lists. Missing pages are filled and reported:\n"
+		  ".PP\n.RS\n.nf\n"
+		  "%s read \\-\\-pid 1234 \\-\\-va 0x7f0000000000 \\-\\-length 16M \\-o part.bin "
+		  "host.rsz\n"
+		  ".fi\n.RE\n" },
 };
 
 /* --- roff ---------------------------------------------------------------------------------- */

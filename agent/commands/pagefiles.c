@@ -134,7 +134,7 @@ static void print_line(const struct pagefile *p)
 		text_printable(p->device, path, sizeof(path));
 		printf("    %" PRIu64 " slots, on %s\n", p->slots.slots, path);
 	}
-	print_remark("it is not known which part of it each slot is: ", &p->slots_problem);
+	print_remark("the positions of its slots are unknown: ", &p->slots_problem);
 	if (!p->readable)
 		print_remark("not readable: ", &p->problem);
 	print_remark("", &p->note);

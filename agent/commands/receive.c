@@ -191,16 +191,19 @@ static enum status check_options(const struct cli *cli, struct err *e)
 	const struct receive_options *o = cli->values;
 
 	if (!o->listen)
-		return cli_usage(cli, e, "--listen says where to wait for senders");
+		return cli_usage(cli, e, "--listen is missing: give the port to listen on");
 	if (!o->key)
-		return cli_usage(cli, e, "--key has to name a private key; --new-key makes one");
+		return cli_usage(cli, e,
+				 "--key is missing: give a private key; --new-key makes one");
 	if (!o->senders.count && !o->any_sender)
-		return cli_usage(cli, e, "--sender says whose files to take (or --any-sender)");
+		return cli_usage(
+			cli, e,
+			"--sender is missing: give the key of a sender, or use --any-sender");
 	if (o->any_sender && !o->max_total)
 		return cli_usage(cli, e,
 				 "--any-sender needs --max-total: anybody could fill the disk");
 	if (o->senders.count && o->any_sender)
-		return cli_usage(cli, e, "--sender and --any-sender contradict each other");
+		return cli_usage(cli, e, "--sender and --any-sender cannot be combined");
 	for (size_t i = 0; i < o->senders.count; i++)
 		if (tls_pin_check(o->senders.at[i], e))
 			return cli_usage(cli, e, "--sender %s", e->message);
@@ -256,7 +259,7 @@ static void tell_ready(void *arg, const char *address)
 	log_result_with(
 		JSON_FIELDS(field_text("address", address), field_text("pin", tls_key_pin(r->key)),
 			    field_text("dir", r->options->dir)),
-		"receive-ready", "waits at %s; its pin is %s", address, tls_key_pin(r->key));
+		"receive-ready", "listening on %s; the pin is %s", address, tls_key_pin(r->key));
 }
 
 static enum status run(struct receiving *r, struct err *e)

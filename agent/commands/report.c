@@ -289,9 +289,10 @@ static enum status check_fleet_options(const struct cli *cli, struct err *e)
 
 	for (size_t i = 0; i < cli->n_operands; i++)
 		if (!fleet_is(cli->operands[i]))
-			return err_set(e, ST_INPUT,
-				       "%s: is no summary and no folder, as the others are",
-				       cli->operands[i]);
+			return err_set(
+				e, ST_INPUT,
+				"%s: is neither a summary nor a directory, unlike the others",
+				cli->operands[i]);
 	if (o->figure || o->labels.count || o->no_verify)
 		return cli_usage(cli, e,
 				 "--figure, --label and --no-verify are for reports on containers");
@@ -305,8 +306,7 @@ static enum status load_fleet(const struct cli *cli, struct fleet *f, struct err
 	for (size_t i = 0; i < cli->n_operands && !st; i++)
 		st = fleet_add(f, cli->operands[i], e);
 	if (!st && !f->count && !f->n_faults && !f->n_smears)
-		st = err_set(e, ST_INPUT, "%s: has no *.json, which summaries are",
-			     cli->operands[0]);
+		st = err_set(e, ST_INPUT, "%s: has no summaries (*.json)", cli->operands[0]);
 	if (!st)
 		fleet_finish(f);
 	return st;

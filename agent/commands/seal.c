@@ -388,7 +388,8 @@ static enum status check_encrypted(const struct sealing *s, struct err *e)
 {
 	return s->input->encrypted && !s->to->count
 		       ? err_set(e, ST_USAGE,
-				 "is encrypted: give --recipient, for whom the sealed one is to be")
+				 "is encrypted: name the recipient of the sealed container with "
+				 "--recipient")
 		       : ST_OK;
 }
 

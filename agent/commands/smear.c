@@ -39,8 +39,7 @@ const struct command command_smear = {
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Memory changes while it is read. So each mapped page of a process counts as\n"
-		 "one of:\n"
+	.notes = "Memory changes while it is read. So each mapped page of a process counts as:\n"
 		 "  safe     the page certainly holds what its page-table entry refers to\n"
 		 "  at risk  entry and page were read at different times, and one of them may\n"
 		 "           have changed in between\n"

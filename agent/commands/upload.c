@@ -245,7 +245,8 @@ static enum status finish_state(struct cli *cli, const char *file, struct err *e
 	enum status st;
 
 	if (o->id)
-		return cli_usage(cli, e, "--upload-id goes with an address, not with a state");
+		return cli_usage(cli, e,
+				 "--upload-id works with an address, not with a state file");
 	st = upload_state_read(file, &s, e);
 	if (st)
 		return st;
@@ -260,13 +261,13 @@ static enum status finish(struct cli *cli, struct err *e)
 	const char *what = cli->n_operands ? cli->operands[0] : NULL;
 
 	if (cli->n_operands > 1)
-		return cli_usage(cli, e, "--finish takes no other file");
+		return cli_usage(cli, e, "--finish takes only one operand");
 	if (!what && !o->network.to)
 		return cli_usage(cli, e, "--finish needs an ADDRESS, or the STATE of an upload");
 	if (what && !is_address(what))
 		return finish_state(cli, what, e);
 	if (what && o->network.to)
-		return cli_usage(cli, e, "--finish and --to name two addresses");
+		return cli_usage(cli, e, "--finish ADDRESS and --to cannot be combined");
 	return finish_at(cli, what, NULL, NULL, e);
 }
 
@@ -279,7 +280,7 @@ static enum status send(struct cli *cli, const struct upload_options *o, struct 
 	if (!cli->n_operands || (!address && !o->network.to))
 		return cli_usage(cli, e, "needs a FILE and an ADDRESS");
 	if (address && !is_address(address))
-		return cli_usage(cli, e, "'%s' is no address such as s3://BUCKET/KEY", address);
+		return cli_usage(cli, e, "'%s' is not an address such as s3://BUCKET/KEY", address);
 	st = network_options_check(cli, &o->network, address, e);
 	if (!st)
 		st = network_create(&o->network, address, &n, e);

@@ -251,7 +251,7 @@ static enum status not_seen(const struct verify_options *o, const struct verdict
 {
 	if (v->encrypted)
 		return err_set(e, ST_INPUT,
-			       "%s: is encrypted, and a receiver has only hashed that; compare its "
+			       "%s: is encrypted, so the receiver could only hash it; compare its "
 			       "SHA-256 with the one in %s",
 			       v->path, o->witness);
 	if (v->seen.unknown)

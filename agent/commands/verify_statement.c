@@ -42,7 +42,7 @@ enum status vouching_check_options(const struct cli *cli, const struct vouching_
 		return cli_usage(cli, e, "--%s needs --statement",
 				 o->signature ? "signature" : "timestamp");
 	if (!o->signature != !o->signers)
-		return cli_usage(cli, e, "--signature and --signers need each other");
+		return cli_usage(cli, e, "--signature and --signers must be used together");
 	if (o->signer && !o->signers)
 		return cli_usage(cli, e, "--signer needs --signers");
 	if (o->statement && cli->n_operands > 1)
@@ -212,8 +212,9 @@ static void print_differences(const struct vouching *v)
 		print_line("statement", text);
 	}
 	if (!json_array_size(v->differences))
-		print_line("statement", v->whole ? "agrees with the container"
-						 : "is about this container; no more was compared");
+		print_line("statement",
+			   v->whole ? "agrees with the container"
+				    : "is for this container; nothing else was compared");
 }
 
 static void print_signature(const struct vouching *v)
@@ -239,8 +240,8 @@ static void print_timestamp(const struct vouching *v)
 		snprintf(text, sizeof(text), "not good: %s", v->stamped_why.message);
 	else
 		snprintf(text, sizeof(text),
-			 "over this statement, and says %s; its signer was not checked: openssl ts "
-			 "-verify does",
+			 "for this statement, and says %s; use openssl ts -verify to check its "
+			 "signer",
 			 time);
 	print_line("time stamp", text);
 }

@@ -22,7 +22,7 @@ struct gather;
  */
 enum status gather_create(const struct rsz_reader *r, uint32_t stream, unsigned workers,
 			  size_t bytes, struct gather **ret, struct err *e);
-void gather_destroy(struct gather *g); /* NULL is fine; nobody may read any more */
+void gather_destroy(struct gather *g); /* NULL is fine; no reader may be left */
 
 /*
  * As rsz_cursor_read(). From all workers at once, `worker` < workers; addresses in any order, but

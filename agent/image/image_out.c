@@ -238,8 +238,8 @@ static enum status tell_gaps(struct image_out *x, json_t *origin, bool named, st
 		return write_gaps(x, origin, named, e);
 	json_decref(origin);
 	if (has_gaps(x))
-		log_warning("gaps-not-listed", "pages without content are not listed: the output "
-					       "is not a regular file, so give --gaps FILE");
+		log_warning("gaps-not-listed", "missing pages are not listed, because the output "
+					       "is not a regular file: use --gaps FILE");
 	return ST_OK;
 }
 

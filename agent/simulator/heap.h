@@ -99,7 +99,7 @@ struct sim_allocation {
 	uint64_t requested; /* bytes; of a free block all that it could hold */
 	uint64_t block;     /* bytes with the header; of a virtual block all that is committed */
 	uint64_t referrer;  /* where a pointer to it (or into it) is; 0: see `leaked` */
-	uint64_t trace;     /* who asked for it; 0: nobody knows */
+	uint64_t trace;     /* the allocating call; 0: unknown */
 	uint32_t segment;   /* its number, in order of creation; UINT32_MAX: virtual */
 	uint8_t kind;       /* enum sim_heap_kind */
 	bool busy;

@@ -303,8 +303,8 @@ static enum status refuse(const struct header *h, struct err *e)
 		return err_set(e, ST_INPUT,
 			       "is encrypted with a passphrase: decrypt it with `age -d` first");
 	if (n == 1)
-		return err_set(e, ST_INPUT, "is encrypted with age, and not for this identity");
-	return err_set(e, ST_INPUT, "is encrypted with age, and none of the %zu identities fits",
+		return err_set(e, ST_INPUT, "is encrypted with age, but not for this identity");
+	return err_set(e, ST_INPUT, "is encrypted with age, and none of the %zu identities matches",
 		       n);
 }
 

@@ -124,7 +124,7 @@ static const char *what_it_is(const char *text, size_t len)
 		{ "-----BEGIN OPENSSH", "is an SSH key, which is not supported" },
 		{ "-----BEGIN AGE", "is encrypted itself: decrypt it first" },
 		{ AGE_MAGIC, "is encrypted itself: decrypt it first" },
-		{ "age1", "is no age recipient, or not all of one" },
+		{ "age1", "is not a complete age recipient" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -140,12 +140,13 @@ enum status age_recipients_add(struct age_recipients *r, const char *text, size_
 	uint8_t key[AGE_KEY_SIZE];
 
 	if (!age__bech32("age", text, len, key))
-		return err_set(e, ST_USAGE, "%s", what ? what : "is no age recipient (age1...)");
+		return err_set(e, ST_USAGE, "%s",
+			       what ? what : "is not an age recipient (age1...)");
 	for (size_t i = 0; i < r->count; i++)
 		if (!memcmp(r->at[i], key, sizeof(key)))
 			return ST_OK;
 	if (r->count == AGE_RECIPIENTS_MAX)
-		return err_set(e, ST_USAGE, "is one recipient more than the %d that there can be",
+		return err_set(e, ST_USAGE, "exceeds the limit of %d recipients",
 			       AGE_RECIPIENTS_MAX);
 	if (!ARRAY_ROOM(r->at, r->count, r->room))
 		return err_nomem(e);
@@ -234,14 +235,14 @@ static enum status add_identity(struct age_identities *x, const char *text, size
 	struct age__identity *to = &x->at[x->count];
 
 	if (x->count == AGE_IDENTITIES_MAX)
-		return err_set(e, ST_INPUT, "is one identity more than the %d that there can be",
+		return err_set(e, ST_INPUT, "exceeds the limit of %d identities",
 			       AGE_IDENTITIES_MAX);
 	if (!age__bech32("AGE-SECRET-KEY-", text, len, to->secret))
 		return err_set(e, ST_INPUT, "%s",
 			       what && !begins(text, len, "age1") &&
 					       !begins(text, len, "AGE-SECRET-KEY-1")
 				       ? what
-				       : "is no age identity (AGE-SECRET-KEY-1...)");
+				       : "is not an age identity (AGE-SECRET-KEY-1...)");
 	if (crypto_scalarmult_base(to->share, to->secret))
 		return err_set(e, ST_INPUT, "is an identity that has no recipient");
 	x->count++;
@@ -262,8 +263,9 @@ enum status age_identities_read(struct age_identities *x, const char *text, size
 		if (st)
 			return err_add(e, st, "line %zu", lines.number);
 	}
-	return x->count > before ? ST_OK
-				 : err_set(e, ST_INPUT, "holds no identity (AGE-SECRET-KEY-1...)");
+	return x->count > before
+		       ? ST_OK
+		       : err_set(e, ST_INPUT, "contains no age identity (AGE-SECRET-KEY-1...)");
 }
 
 /*

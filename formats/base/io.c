@@ -126,7 +126,7 @@ enum status input_is_no_pipe(const char *path, struct err *e)
 {
 	if (!os_is_pipe(path))
 		return ST_OK;
-	return err_set(e, ST_INPUT, "%s: is a pipe; it has to be a file or a device", path);
+	return err_set(e, ST_INPUT, "%s: is a pipe, not a file or a device", path);
 }
 
 enum status file_blob_take(struct file_blob *b, int fd, struct err *e)
@@ -178,7 +178,7 @@ static enum status load_blob(struct blob *b, size_t max, char **ret, struct err 
 	char *text;
 
 	if (b->size > max)
-		return err_set(e, ST_INPUT, "is larger than such files are");
+		return err_set(e, ST_INPUT, "is too large for such a file");
 	text = malloc((size_t)b->size + 1);
 	if (!text)
 		return err_nomem(e);

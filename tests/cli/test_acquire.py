@@ -445,7 +445,7 @@ class Device(Case):
         recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
         image, before = self.file('image', self.short), self.at.joinpath('disk').read_bytes()
         how = ('-s', f'file:{image}', '--recipient', recipient, '-f', '-o', self.device)
-        why = b'is a disk, where nothing would tell the end of the encryption: write to a file on it\n'
+        why = b'is a disk, so the end of the encrypted data would be unknown: write to a file on it\n'
         done = run('acquire', '-q', *how)
         self.one_line(done, 6)
         self.assertTrue(done.stderr.endswith(why), done.stderr)

@@ -233,7 +233,7 @@ class Check(unittest.TestCase):
             self.assertTrue(done.stdout.endswith("\nacquire would start, but would probably fill the disk\n"), done.stdout)
             self.assertIs(self.check(*self.source, "-o", "disk/new", "--force", code=0)["fits"], False)
             memory = next(f for f in said["findings"] if f["what"] == "output-in-memory")
-            self.assertIn("disk/new: lies in the memory of this machine (tmpfs)", memory["text"])
+            self.assertIn("disk/new: is in this machine's memory (tmpfs)", memory["text"])
             note = next(f for f in said["findings"] if f["what"] == "room")
             self.assertRegex(note["text"], r"disk/new: has room for .*, may need about .* \(estimated from a sample\)")
             self.assertFalse(note["stops"])

@@ -281,7 +281,7 @@ class Detached(Case):
     def test_a_state_replaces_nothing_but_a_state(self):
         """Whoever writes --state for --statement, or for the source, loses nothing."""
         image = self.image.read_bytes()
-        self.assertIn(b'replaces nothing else', self.detach(state=self.image, code=OUTPUT))
+        self.assertIn(b'overwrites nothing else', self.detach(state=self.image, code=OUTPUT))
         self.assertEqual(self.image.read_bytes(), image)
         lock = Path(f'{self.state}.lock')
         lock.write_bytes(b'4711\n')  # somebody else's way to lock
@@ -526,7 +526,7 @@ class Several(Case):
             with self.subTest(spoiled):
                 # Without --detach that is no reason not to acquire: it ends with its own 4, and says why if asked.
                 done = self.in_own_run(f'{spoiled}; $R acquire -v -s kcore:/does/not/exist -o a.rsz', NO_SOURCE)
-                self.assertIn(b'other acquisitions of this machine are not kept away', done.stderr)
+                self.assertIn(b'cannot lock this machine against other acquisitions', done.stderr)
                 self.assertIn(why, done.stderr)
                 # With it nobody could find it again.
                 done = self.in_own_run(f'{spoiled}; $R acquire --detach -s file:$IMAGE -o b.rsz', OUTPUT)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-`ramseal report` on the summaries of many hosts: its numbers are the truth, whatever is no summary is named,
+`ramseal report` on the summaries of many hosts: its numbers are the truth, whatever is neither a summary is named,
 and nothing gets through that a host says. Usage: test_fleet.py RAMSEAL
 """
 
@@ -315,8 +315,8 @@ class Made(Fleet):
         out = self.at / 'out'
         self.put('a.json', self.summary())
         container = self.container()
-        self.assertIn('no summary', self.one_line(9, '-o', out, self.folder / 'a.json', container))
-        self.assertIn('no summary', self.one_line(9, '-o', out, container, self.folder))
+        self.assertIn('neither a summary', self.one_line(9, '-o', out, self.folder / 'a.json', container))
+        self.assertIn('neither a summary', self.one_line(9, '-o', out, container, self.folder))
         self.assertIn('--figure', self.one_line(2, '-o', out, '--figure', 'curves', self.folder))
         self.assertIn('--label', self.one_line(2, '-o', out, '--label', 'x', self.folder))
         self.assertIn('at most', self.one_line(2, '-o', out, *[container] * 17))
@@ -324,7 +324,7 @@ class Made(Fleet):
         self.assertFalse(out.exists())
 
     def test_an_empty_folder(self):
-        self.assertIn('no *.json', self.one_line(9, '-o', self.at / 'out', self.folder))
+        self.assertIn('no summaries (*.json)', self.one_line(9, '-o', self.at / 'out', self.folder))
         self.assertFalse((self.at / 'out').exists())
 
 

@@ -238,7 +238,7 @@ class Verified(StatementCase):
         whole = path.read_bytes()
         path.write_bytes(whole[:-100])
         shown, _ = self.verified(path, 7, '--statement', statement)
-        self.assertIn('  statement: is about this container; no more was compared\n', shown)
+        self.assertIn('  statement: is for this container; nothing else was compared\n', shown)
         path.write_bytes(whole[:5000] + b'\xff' + whole[5001:])
         shown, _ = self.verified(path, 7, '--statement', statement)
         self.assertNotIn('agrees', shown)
@@ -483,7 +483,7 @@ class Stamped(StampedCase):
             before = time.time()
             stamp = self.stamp(self.statement, digest)
             self.assertTrue(self.likes(self.statement, stamp))
-            self.judged(0, '  time stamp: over this statement, and says 20', stamp)
+            self.judged(0, '  time stamp: for this statement, and says 20', stamp)
             said = json.loads(run('verify', '--json', '--statement', self.statement, '--timestamp', stamp,
                                   self.path).stdout)['statement']['timestamp']
             self.assertIs(said['over_statement'], True)

@@ -143,7 +143,7 @@ class Broken(Case):
         self.store.faults.drop_after = ['comp=blocklist']
         done = self.acquire()
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn('does not let us see', self.last_line(done))
+        self.assertIn('does not allow a check', self.last_line(done))
         self.assertNotIn('exists', self.last_line(done))
         self.check_blob('mem.rsz', '1')
 
@@ -169,12 +169,12 @@ class Broken(Case):
         self.refused('needs a URL with a SAS', 2, self.acquire(to=self.url('x', 'sv=1')))
         self.refused('more than a SAS', 2, self.acquire(to=self.url('x', sas + '&comp=block')))
         self.refused('names no CONTAINER/BLOB', 2, self.acquire(to=self.url('')))
-        self.refused('in the clear', 2, self.acquire(to='azblob:http://192.0.2.1/a/b?' + sas))
+        self.refused('unencrypted', 2, self.acquire(to='azblob:http://192.0.2.1/a/b?' + sas))
         self.serve(rights='r')
-        self.refused('does not allow to write', 2, self.acquire())
+        self.refused('does not allow writing', 2, self.acquire())
         self.serve(rights='cw')
         self.store.faults.answers = [('^PUT', 403, 'AuthorizationSourceIPMismatch', ())]
-        self.refused('for another address', 6, self.acquire())
+        self.refused('for a different client address', 6, self.acquire())
 
     def test_nothing_is_replaced_unless_that_is_asked_for(self):
         for rights in ('rcwd', 'cw', 'c'):
@@ -248,7 +248,7 @@ class Broken(Case):
                 self.check_prefix(least)
                 done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
                 self.assertEqual(done.returncode, 6, done.stderr)
-                self.assertIn(b'no upload of this name is unfinished', done.stderr)
+                self.assertIn(b'no unfinished upload of this name', done.stderr)
 
     def runs(self):
         """Whose blocks wait, but for the probes."""
@@ -261,7 +261,7 @@ class Broken(Case):
                 self.wait_for(lambda n=n: len(self.runs()) == n)
         done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn(b'2 uploads of this name are unfinished there', done.stderr)
+        self.assertIn(b'2 unfinished uploads of this name', done.stderr)
         runs = re.findall(rb'--upload-id ([0-9a-f]{16})\n', done.stderr)
         self.assertEqual(len(set(runs)), 2, done.stderr)
         done = self.run_it('upload', '--finish', '--upload-id', runs[1].decode(), *self.secret(self.url('x')))
@@ -327,7 +327,7 @@ class Locked(Case):
             self.store.immutable = immutable
             done = self.acquire('--object-lock', f'governance:{until}', '--force')
             self.assertEqual(done.returncode, 6, done.stderr)
-            self.assertIn('complete there, but not known to be locked: the store refuses the lock', self.last_line(done))
+            self.assertIn('complete, but the lock is not confirmed: the store refused the lock', self.last_line(done))
             self.assertTrue(self.summary(done)['sealed'])
             self.check_blob('mem.rsz', '1')
 

@@ -150,7 +150,7 @@ class Servers(Case):
 
     def test_another_web_server(self):
         self.serve(A_PAGE)
-        says = {'s3': 'no such bucket', 'azblob': 'no such container', 'http': 'no such folder'}
+        says = {'s3': 'no such bucket', 'azblob': 'no such container', 'http': 'no such directory'}
         for name, args in self.addresses():
             if name in says:
                 with self.subTest(name):
@@ -182,7 +182,7 @@ class Servers(Case):
         self.insists(BadServer.is_silent, dict.fromkeys(('s3', 'azblob', 'http', 'https', 'tls'), ''))
 
     def test_no_tls_at_all(self):
-        self.insists(GARBAGE, {'tls': "no TLS is spoken there: is it 'ramseal receive'\\?; trying again"})
+        self.insists(GARBAGE, {'tls': "the other end does not speak TLS: is it 'ramseal receive'\\?; trying again"})
 
     def test_nobody_there(self):
         with socket.socket() as taken:  # by us, so that nobody else listens there
@@ -211,18 +211,18 @@ class States(Case):
         for text in ('', 'garbage', '[]', '{}', '{"address": "s3://b/k"}', '\0' * 100, '[' * 100000,
                      '{"ramseal": "1", "address": 1, "state": {}}'):
             with self.subTest(text[:40]):
-                self.finish(text, 9, 'state: .*is no state of an upload')
+                self.finish(text, 9, 'state: .*is not a state file of an upload')
 
     def test_states_that_do_not_fit(self):
         def state(address, **state):
             return json.dumps({'ramseal': '0.1.0', 'address': address, 'state': state})
         for text, code, pattern in (
-                (state('s3://b/k'), 9, 'not of an upload to s3'),
-                (state('s3://b/k', upload=7, region='x', part_size=1 << 23), 9, 'not of an upload to s3'),
-                (state('s3://b/k', upload='a', region='../x', part_size=1 << 23), 9, 'not of an upload to s3'),
+                (state('s3://b/k'), 9, 'not for an upload to s3'),
+                (state('s3://b/k', upload=7, region='x', part_size=1 << 23), 9, 'not for an upload to s3'),
+                (state('s3://b/k', upload='a', region='../x', part_size=1 << 23), 9, 'not for an upload to s3'),
                 (state('nowhere:x'), 9, 'state: names no address'),
                 (state('azblob:http://127.0.0.1:1/c/b'), 2, 'names? .*no|needs a URL with a SAS'),
-                (state('tls://127.0.0.1:1'), 2, '--client-key|--pin|completes by itself')):
+                (state('tls://127.0.0.1:1'), 2, '--client-key|--pin|by itself')):
             with self.subTest(text):
                 self.finish(text, code, pattern)
 
@@ -240,7 +240,7 @@ class Recipients(Case):
         (self.at / 'bad').write_text('# one\nage1nonsense\n')
         self.before |= {'empty', 'bad'}
         for args, code, pattern in (
-                (('--recipient', 'somebody'), 2, 'no age recipient'),
+                (('--recipient', 'somebody'), 2, 'not an age recipient'),
                 (('--recipient', 'age1' + 58 * 'q'), 2, 'recipient'),
                 (('--recipients-file', 'none'), 9, 'none: .*No such file'),
                 (('--recipients-file', 'empty'), 9, 'empty: .*no recipient'),

@@ -46,7 +46,7 @@ class Google(Case):
         self.assertEqual(done.returncode, 6, done.stderr)
         self.assertEqual(self.objects['x'], b'old')
         self.store.may_look = False
-        self.refused('nor say whether something has the name', 6, self.acquire(to='gs://evidence/y'))
+        self.refused('nor say whether the name exists', 6, self.acquire(to='gs://evidence/y'))
         done = self.run_it('upload', '--finish', 'gs://evidence/x', '--force')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_object('x', '1')
@@ -56,7 +56,7 @@ class Google(Case):
         none = self.environment(AWS_SECRET_ACCESS_KEY=None)
         self.refused('gs: needs HMAC keys', 2, self.acquire(env=none))
         self.refused('not gs://BUCKET/KEY', 2, self.acquire(to='gs://evidence'))
-        self.refused('cannot lock', 2, self.acquire('--object-lock', 'governance:1d'))
+        self.refused('does not support locks', 2, self.acquire('--object-lock', 'governance:1d'))
         self.check_nothing_left()
 
     def test_without_an_endpoint_it_is_googles(self):

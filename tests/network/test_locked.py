@@ -46,7 +46,7 @@ class Locked(Case):
         self.store.may_see_locks = False
         done = self.acquire('--object-lock', 'compliance:2089-12-31T12:00:00Z')
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(b'does not let us see whether it is locked', done.stderr)
+        self.assertIn(b'does not allow checking the lock', done.stderr)
         self.assertIsNone(self.lock_of(done)['kept'])
 
     def test_a_store_that_passes_it_over(self):
@@ -54,7 +54,8 @@ class Locked(Case):
         self.store.object_lock = 'passed over'
         done = self.acquire('--object-lock', 'governance:30d')
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn('is complete there, but not known to be locked: the store does not lock it', self.last_line(done))
+        self.assertIn('is complete, but the lock is not confirmed: the store did not lock the object',
+                      self.last_line(done))
         said = self.summary(done)
         self.assertTrue(said['sealed'] and said['root'])
         self.assertIs(said['upload']['object_lock']['kept'], False)
@@ -64,7 +65,7 @@ class Locked(Case):
         self.store.faults.answers = [('^GET retention', 200, '', ())]
         done = self.acquire('--object-lock', 'governance:2089-12-31', to='s3://evidence/y')
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn('does not say until when', self.last_line(done))
+        self.assertIn('does not say how long', self.last_line(done))
 
     def test_what_is_refused(self):
         def refused(says, code, *args, **how):
@@ -73,18 +74,18 @@ class Locked(Case):
             self.assertIn(says, self.last_line(done))
             self.check_nothing_left()
 
-        refused('the time to be in the future', 6, '--object-lock', 'governance:2020-01-01')
+        refused('a time in the future', 6, '--object-lock', 'governance:2020-01-01')
         refused('token has expired', 6, '--object-lock', 'governance:1d',
                 env=self.environment(AWS_SESSION_TOKEN='old'))
         self.store.object_lock = 'off'
-        refused('Object Lock has to be enabled for the bucket', 6, '--object-lock', 'governance:1d')
+        refused('enable Object Lock for the bucket', 6, '--object-lock', 'governance:1d')
         for wrong in ('governance', 'governance:', 'gov:1d', 'compliance:0d', 'compliance:36501d', 'compliance:1',
                       'compliance:2027-13-01', 'compliance:2027-01-01T', 'compliance:2027-01-01T00:00:00',
                       'compliance:2027-02-29', 'compliance:2027-01-01x', 'compliance:-1d'):
             refused('takes governance or compliance', 2, '--object-lock', wrong)
         pin = ('--pin', 'sha256//' + 43 * 'A' + '=')
         for to in ('tls://127.0.0.1:1', 'https://127.0.0.1:1/x'):
-            refused('cannot lock what it keeps', 2, '--object-lock', 'governance:1d', *pin, to=to)
+            refused('does not support locks', 2, '--object-lock', 'governance:1d', *pin, to=to)
         refused('--object-lock is for addresses', 2, '--object-lock', 'governance:1d', to='file.rsz')
         self.assertNotIn('PUT', [method for method, _, _ in self.store.requests])
 
@@ -113,7 +114,7 @@ class Locked(Case):
             del self.objects['x']
         done = self.run_it('upload', '--finish', 's3://evidence/x', '--object-lock', 'governance:90d')
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn(b'the days began with the upload', done.stderr)
+        self.assertIn(b'days count from the upload', done.stderr)
 
 
 if __name__ == '__main__':

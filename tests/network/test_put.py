@@ -154,7 +154,7 @@ class Put(Case):
 
     def test_what_does_not_pass_is_said(self):
         for status, pattern in ((403, 'does not allow this'), (413, 'of this size'),
-                                (405, 'takes no PUT'), (507, 'is full'), (307, 'elsewhere'),
+                                (405, 'does not accept PUT'), (507, 'is full'), (307, 'redirects'),
                                 (418, 'refuses .HTTP 418')):
             self.server.answers = [(status, [('Location', 'http://127.0.0.1:1/SeCrEt')])]
             self.refused(pattern, self.upload(self.url))
@@ -183,12 +183,12 @@ class Put(Case):
             self.server.heads, self.server.lost = heads, 1
             done = self.upload(self.url)
             self.assertEqual(done.returncode, 6, done.stderr)
-            self.assertRegex(done.stderr.decode(), 'may be ours.*compare their SHA-256')
+            self.assertRegex(done.stderr.decode(), 'may be this file.*compare the SHA-256')
         self.server.objects.clear()
         self.server.heads, self.server.lost = [(404,), (404,)], 1
         done = self.upload(self.url)
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertRegex(done.stderr.decode(), 'nothing has it now: send it again')
+        self.assertRegex(done.stderr.decode(), 'it does not exist any more: send it again')
         self.server.objects.clear()
         self.server.heads, self.server.lost = [(404,), (200, [('Content-Length', '7')])], 1
         done = self.upload(self.url)
@@ -288,7 +288,7 @@ class Nginx(Case):
     def test_a_server_that_is_another(self):
         self.refused('not the pinned one', self.send('/x', '--pin', self.pin('other')))
         self.refused('certificate', self.send('/x', '--ca', self.nginx / 'other.pem'))
-        self.refused('with --pin, or those who sign it with --ca', self.send('/x'), 2)
+        self.refused('with --pin, or its CA with --ca', self.send('/x'), 2)
         self.refused('holds no PEM', self.send('/x', '--ca', self.file), 9)
 
     def test_who_has_to_show_a_certificate(self):
@@ -306,8 +306,8 @@ class Nginx(Case):
     def test_what_nginx_refuses(self):
         pin = self.pin('server')
         self.refused('of this size', self.send('/small/x', '--pin', pin))
-        self.refused('takes no PUT', self.send('/readonly/x', '--pin', pin))
-        self.refused('elsewhere', self.send('/moved/x', '--pin', pin))
+        self.refused('does not accept PUT', self.send('/readonly/x', '--pin', pin))
+        self.refused('redirects', self.send('/moved/x', '--pin', pin))
 
     def test_answers_that_get_lost(self):
         """nginx knows no condition: what has the name by then is ours, and is written again."""
@@ -355,7 +355,7 @@ class Rclone(Case):
         done = self.send('a%20b.rsz', '--force')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check('a b.rsz')
-        self.refused('no such folder', self.send('none/x'))
+        self.refused('no such directory', self.send('none/x'))
 
     def broken(self, **how):
         proxy = FaultProxy(self.port, seed=3)

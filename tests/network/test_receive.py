@@ -292,7 +292,7 @@ class Witness(Case):
     def test_what_is_no_log(self):
         done = run(RAMSEAL, 'verify', '--witness', __file__, self.container)
         self.assertEqual((done.returncode, done.stderr.count(b'\n')), (9, 1))
-        self.assertIn(b'is no log of ramseal receive', done.stderr)
+        self.assertIn(b'is not a log of ramseal receive', done.stderr)
 
 
 class Broken(Case):
@@ -443,10 +443,10 @@ class Strangers(Case):
         self.assertEqual((self.at / 'witness.jsonl').read_bytes(), b'')
 
     def test_keys(self):
-        self.assertIn("does not know this sender's key (ours is " + self.pins['other'],
+        self.assertIn("this sender's key is unknown to it (ours is " + self.pins['other'],
                       self.refused(self.one.port, key='other'))
         self.assertIn('--client-key', self.refused(self.one.port, key=None))
-        self.assertIn('another key is there than was expected: ' + self.pins['receiver'],
+        self.assertIn("the other end's key is not the expected one: " + self.pins['receiver'],
                       self.refused(self.one.port, pin='sender'))
         self.nothing_came()
         wait_for(lambda: self.pins['other'] in
@@ -472,7 +472,7 @@ class Strangers(Case):
             s.sendall(b'GET / HTTP/1.1\r\n\r\n')
             answer = s.recv(1000)
         self.assertEqual(answer[:4], b'\x08\0\0\0')
-        self.assertIn(b'no frame', answer)
+        self.assertIn(b'not a ramseal frame', answer)
         self.nothing_came()
 
     def test_openssl_with_another_key(self):
@@ -603,13 +603,13 @@ class Limits(Case):
         receiver = self.receiver('--max-size', '64K')
         done = self.to(receiver, 'upload', self.container)
         self.assertEqual(done.returncode, 6)
-        self.assertIn(b'takes 65536 bytes of one file (its --max-size), and this one has %d' % len(self.bytes),
+        self.assertIn(b'accepts 65536 bytes per file (its --max-size), and this one has %d' % len(self.bytes),
                       done.stderr)
         self.assertEqual(list(self.at.glob('*.partial')), [])
         # What may be too large is warned of.
         done = self.to(receiver, 'acquire', '-q', '-s', SMALL, '-o')
         self.assertEqual(done.returncode, 6)
-        self.assertIn(b'takes 64.0 KiB of one file (its --max-size), and up to ', done.stderr)
+        self.assertIn(b'accepts 64.0 KiB per file (its --max-size), and up to ', done.stderr)
 
     def test_any_sender(self):
         receiver = self.receiver(senders=())
@@ -652,7 +652,8 @@ class Usage(Case):
         for startups in ('10', '10:30', '0:30:100', '10:101:100', '10:30:9', '10:30:100:1', 'a:b:c', '10:30:1001'):
             self.assertIn('START:RATE:FULL', self.wrong('-l', '1', *key, *anybody, '--max-startups', startups))
         self.assertIn('takes ADDRESS', self.wrong('-l', '1', *key, *anybody, '--known', 'host'))
-        self.assertIn('no private key', self.wrong('-l', '1', '--key', __file__[:-len('test_receive.py')] + 'meson.build', *anybody))
+        text = __file__[:-len('test_receive.py')] + 'meson.build'
+        self.assertIn('not a private key', self.wrong('-l', '1', '--key', text, *anybody))
         self.wrong('-l', '127.0.0.1:0', *key, *anybody, '--dir', self.at / 'none', code=6)
 
     def test_keys_are_not_replaced(self):

@@ -120,7 +120,7 @@ class Ssh(unittest.TestCase):
         code, said, ended = self.finish(ramseal, ssh)
         self.assertEqual(code, 6, said)
         self.assertEqual(said.count('\n'), 1, said)
-        self.assertRegex(said, 'not sealed; whole records are in stdout: stdout: write: Broken pipe')
+        self.assertRegex(said, 'not sealed; stdout has all complete records: stdout: write: Broken pipe')
         self.assertNotEqual(ended, 0)
         self.check_cut()
 

@@ -116,7 +116,7 @@ class Process(Machine):
                              said['vads_whole'] else 3, said)
             hidden = {m.base for m in p.modules if m.seen == 'vad'}
             for m in said['modules']:
-                if m['finding'] and 'in no list' in m['finding']:
+                if m['finding'] and 'in no module list' in m['finding']:
                     self.assertTrue(lists)
                     self.assertIn(int(m['base'], 0), hidden)
         self.assertIn(3, codes)
@@ -141,7 +141,7 @@ class Process(Machine):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.decode().splitlines()
         self.assertEqual(sum(line.startswith('0x') for line in lines), len(p.modules))
-        self.assertEqual(sum('! mapped, and in no list' in line for line in lines), 1)
+        self.assertEqual(sum('! mapped, and in no module list' in line for line in lines), 1)
         self.assertEqual(sum(' start 0x' in line for line in lines), len(p.threads))
         self.assertEqual([line for line in lines if len(line) > 80 and '\\' not in line], [])
         for m in p.modules:

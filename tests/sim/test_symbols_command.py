@@ -178,7 +178,7 @@ class Symbols(MachineCase):
         processes = self.machine('moved=1,heaps=2,heap_blocks=100')
         pid = processes[0].pid
         for command in ('process', 'vad', 'heap'):
-            self.refused('this version of Windows is not known', command, self.container, '--pid', pid)
+            self.refused('unknown version of Windows', command, self.container, '--pid', pid)
         file = self.write('nt.json', isf(KERNEL, 1))
         self.check_all(processes, ('--symbols', file))
         said = json.loads(self.good('process', self.container, '--pid', pid, '--json', '--symbols', file))
@@ -199,8 +199,8 @@ class Symbols(MachineCase):
         for guid, age in ((KERNEL, 2), (KERNEL[:15] + b'x', 1)):
             file = self.write('other.json', isf(guid, age))
             for command in ('process', 'vad', 'heap'):
-                self.refused('is of another kernel', command, self.container, '--pid', pid, '--symbols', file)
-            self.refused('is of another kernel', 'read', self.container, '--pid', pid, '--va', '0x10000',
+                self.refused('is for another kernel', command, self.container, '--pid', pid, '--symbols', file)
+            self.refused('is for another kernel', 'read', self.container, '--pid', pid, '--va', '0x10000',
                          '--symbols', file)
             done = run('process', self.container, '--pid', pid, '--json', '--symbols', file, '--force-symbols')
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -223,7 +223,7 @@ class Symbols(MachineCase):
                          '--symbols', self.write('second.json', isf(KERNEL, 1, types)))
         self.refused("is a kernel's, and so is", 'process', self.container, '--pid', pid, '--force-symbols',
                      '--symbols', kernel, '--symbols', self.write('second.json', isf(KERNEL, 2)))
-        self.refused('is of another kernel', 'process', self.container, '--pid', pid, '--symbols', kernel,
+        self.refused('is for another kernel', 'process', self.container, '--pid', pid, '--symbols', kernel,
                      '--symbols', self.at / 'second.json')
         self.refused('needs --symbols', 'process', self.container, '--pid', pid, '--force-symbols', code=2)
         self.refused('needs --symbols', 'read', self.container, '--pa', 0, '--force-symbols', code=2)

@@ -289,7 +289,7 @@ TEST(what_is_dangerous_has_to_be_written_out)
 	assert_true(v->danger);
 	cli_deinit(&p.cli);
 	check_usage("make --danger",
-		    "--danger-is-known has to be written out; try 'prog make --help'");
+		    "--danger-is-known must be spelled out; try 'prog make --help'");
 }
 
 TEST(v_is_the_version_before_a_command_only)

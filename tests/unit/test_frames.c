@@ -215,10 +215,10 @@ static void is_refused(size_t sample, size_t at, uint8_t value, const char *why)
 
 TEST(what_is_no_frame_is_refused)
 {
-	is_refused(0, 0, 0, "no frame");
-	is_refused(0, 0, 9, "no frame");
-	is_refused(0, 1, 1, "no frame");
-	is_refused(0, 3, 0x80, "no frame");
+	is_refused(0, 0, 0, "not a ramseal frame");
+	is_refused(0, 0, 9, "not a ramseal frame");
+	is_refused(0, 1, 1, "not a ramseal frame");
+	is_refused(0, 3, 0x80, "not a ramseal frame");
 	is_refused(3, 4, 7, "type 4 with 7 bytes");
 	is_refused(4, 4, 1, "type 5 with 1 bytes");
 	is_refused(2, 4, 8, "type 3 with 8 bytes");

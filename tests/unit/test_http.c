@@ -342,7 +342,7 @@ TEST(server_that_says_nothing_is_given_up)
 
 	server_start(&s, &(struct server_options){ .talk = say_nothing });
 	check_failed(get_once(&(struct http_options){ .stall_s = 1 }, "http", s.port), ST_OUTPUT,
-		     true, "nothing came or went for 1 s");
+		     true, "no data in either direction for 1 s");
 	server_stop(&s);
 }
 
@@ -408,7 +408,7 @@ TEST(server_that_has_it_all_may_take_its_time)
 	CHECK_OK(a.st, &a.e);
 	assert_int_equal(a.answer.status, 201);
 	http_answer_deinit(&a.answer);
-	check_failed(put_and_wait(0), ST_OUTPUT, true, "nothing came or went for 1 s");
+	check_failed(put_and_wait(0), ST_OUTPUT, true, "no data in either direction for 1 s");
 }
 
 static bool at_once(void *arg)
@@ -592,22 +592,21 @@ TEST(with_a_ca_chain_name_and_expiry_count)
 {
 	check_talked(&here, &(struct http_options){ .ca = here.cert }, usual);
 	check_talked(&here, &(struct http_options){ .ca = here.cert, .pin = here.pin }, usual);
-	check_refused(&here, &(struct http_options){ .ca = elsewhere.cert }, "not to be trusted");
-	check_refused(&elsewhere, &(struct http_options){ .ca = elsewhere.cert },
-		      "not to be trusted");
-	check_refused(&expired, &(struct http_options){ .ca = expired.cert }, "not to be trusted");
+	check_refused(&here, &(struct http_options){ .ca = elsewhere.cert }, "is not trusted");
+	check_refused(&elsewhere, &(struct http_options){ .ca = elsewhere.cert }, "is not trusted");
+	check_refused(&expired, &(struct http_options){ .ca = expired.cert }, "is not trusted");
 	/* And not even the pin makes up for it. */
 	check_refused(&expired, &(struct http_options){ .ca = expired.cert, .pin = expired.pin },
-		      "not to be trusted");
+		      "is not trusted");
 }
 
 TEST(who_names_neither_pin_nor_ca_gets_no_tls)
 {
 	check_failed(get_once(&plain, "https", 1), ST_USAGE, false, "pin");
 	check_failed(get_once(&(struct http_options){ .pin = here.pin }, "http", 1), ST_USAGE,
-		     false, "no TLS");
+		     false, "does not use TLS");
 	check_failed(get_once(&(struct http_options){ .ca = here.cert }, "http", 1), ST_USAGE,
-		     false, "no TLS");
+		     false, "does not use TLS");
 }
 
 TEST(server_that_wants_a_certificate_gets_it)
@@ -762,14 +761,14 @@ TEST(environment_names_no_domain)
 	putenv(set[0]);
 	putenv(set[1]);
 	check_failed(get_by_name(&plain, 1, look_for_domain), ST_OUTPUT, false,
-		     "store.ramseal.test: no host");
+		     "store.ramseal.test: no such host");
 	assert_false(environment_was_asked);
 }
 
 TEST(name_that_does_not_exist_will_not_exist_later)
 {
 	check_failed(get_by_name(&plain, 1, name_server_no_such_name), ST_OUTPUT, false,
-		     "store.ramseal.test: no host");
+		     "store.ramseal.test: no such host");
 	check_failed(get_by_name(&plain, 1, name_server_out_of_order), ST_OUTPUT, true,
 		     "name server");
 }
@@ -866,11 +865,11 @@ TEST(proxy_that_refuses_is_named)
 	snprintf(address, sizeof(address), "http://127.0.0.1:%u", proxy.port);
 	check_failed(
 		get_once(&(struct http_options){ .proxy = address, .pin = here.pin }, "https", 1),
-		ST_OUTPUT, false, "proxy answers with status 407");
+		ST_OUTPUT, false, "proxy answered with status 407");
 	r.refuse = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 	check_failed(
 		get_once(&(struct http_options){ .proxy = address, .pin = here.pin }, "https", 1),
-		ST_OUTPUT, true, "proxy answers with status 503");
+		ST_OUTPUT, true, "proxy answered with status 503");
 	server_stop(&proxy);
 }
 

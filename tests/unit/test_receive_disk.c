@@ -224,7 +224,7 @@ TEST(a_check_that_is_told_to_stop_is_no_failing_disk)
 	call_end(&c);
 	interrupt_forget();
 	assert_int_equal(r.end, REMOTE_AGAIN);
-	CHECK_HAS(e.message, "the receiver says: it was told to stop");
+	CHECK_HAS(e.message, "the receiver says: it was stopped");
 	go_on(&s, sealed.out.len);
 }
 

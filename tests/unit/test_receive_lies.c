@@ -585,7 +585,7 @@ TEST(what_is_too_large_is_not_begun)
 	CHECK_OK(sender_init(&s, 11, NULL, STALL, &e), &e);
 	s.exactly = true;
 	assert_int_equal(tell_liar(&exact, &s, &e).end, REMOTE_NEVER);
-	CHECK_HAS(e.message, "takes 10 bytes of one file");
+	CHECK_HAS(e.message, "accepts 10 bytes per file");
 	assert_int_equal(s.hashed, 0);
 	sender_deinit(&s);
 	CHECK_OK(sender_init(&s, 11, NULL, STALL, &e), &e);

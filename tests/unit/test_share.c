@@ -318,8 +318,8 @@ TEST(threads_go_before_it_is_refused)
 	CHECK_OK(fit_memory(&f, &l, &less, &e), &e);
 	assert_int_equal(f.threads, 5);
 	assert_true(fit_need(&f) <= l.memory_left);
-	assert_string_equal(less.message, "the limit of 31.2 MiB for memory leaves 31.2 MiB (job): "
-					  "it goes on with --threads 5 (not 8)");
+	assert_string_equal(less.message, "the memory limit of 31.2 MiB leaves 31.2 MiB (job): "
+					  "continuing with --threads 5 (not 8)");
 }
 
 TEST(the_spool_goes_before_threads)
@@ -331,8 +331,8 @@ TEST(the_spool_goes_before_threads)
 	CHECK_OK(fit_memory(&f, &l, &less, &e), &e);
 	assert_int_equal(f.threads, 2);
 	assert_int_equal(f.spool, 24 * MIB);
-	assert_string_equal(less.message, "the limit of 48.0 MiB for memory leaves 48.0 MiB (job): "
-					  "it goes on with --spool-size 24.0 MiB");
+	assert_string_equal(less.message, "the memory limit of 48.0 MiB leaves 48.0 MiB (job): "
+					  "continuing with --spool-size 24.0 MiB");
 }
 
 TEST(a_limit_that_is_too_small_is_one_clear_line)
@@ -342,9 +342,9 @@ TEST(a_limit_that_is_too_small_is_one_clear_line)
 	const struct host_limits l = leaving(16 * MIB);
 
 	assert_int_equal(fit_memory(&f, &l, &less, &e), ST_NOMEM);
-	assert_string_equal(
-		e.message, "the limit of 16.0 MiB for memory leaves 16.0 MiB (job), and this needs "
-			   "38.0 MiB; raise it, or --force starts all the same");
+	assert_string_equal(e.message,
+			    "the memory limit of 16.0 MiB leaves 16.0 MiB (job), and this needs "
+			    "38.0 MiB; raise the limit, or use --force to start anyway");
 	f.force = true;
 	CHECK_OK(fit_memory(&f, &l, &less, &e), &e);
 	assert_int_equal(f.threads, 1);

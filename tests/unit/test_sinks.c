@@ -504,8 +504,8 @@ TEST(disk_is_not_encrypted)
 	assert_non_null(o);
 	output_init(o, &disk_ops, NULL);
 	CHECK_STATUS(age_sink_put_on(&o, &to, &e), ST_OUTPUT, &e);
-	assert_string_equal(e.message, "/dev/sdz: is a disk, where nothing would tell the end of "
-				       "the encryption: write to a file on it");
+	assert_string_equal(e.message, "/dev/sdz: is a disk, so the end of the encrypted data "
+				       "would be unknown: write to a file on it");
 	assert_ptr_equal(o, below);
 	output_destroy(o);
 }

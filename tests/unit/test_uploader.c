@@ -376,7 +376,7 @@ TEST(a_dead_link_is_given_up_and_memory_stays_bounded)
 	watched = NULL;
 	watched = u =
 		start_with(f, (struct uploader_options){ .patience_s = 600, .spool = 8 * PIECE });
-	check_given_up(u, "given up after 10:0");
+	check_given_up(u, "gave up after 10:0");
 	uploader_stats(u, &s);
 	assert_int_equal(s.memory, 8 * PIECE);
 	assert_int_equal(s.spooled_most, 8 * PIECE);
@@ -602,7 +602,7 @@ TEST(behind_a_signal_a_dead_link_is_given_up_within_a_minute)
 	f->answer = stay_silent;
 	u = start_with(f, (struct uploader_options){ .patience_s = 36000 });
 	interrupt_ask("SIGTERM");
-	check_given_up(u, "given up after 0:40");
+	check_given_up(u, "gave up after 0:40");
 	check_whole(f, 5 * PIECE);
 	assert_false(f->sealed);
 	interrupt_forget();
@@ -766,7 +766,7 @@ TEST(a_file_that_is_no_state_is_refused)
 		fputs(wrong[i], f);
 		fclose(f);
 		CHECK_STATUS(upload_state_read(path, &s, &e), ST_INPUT, &e);
-		CHECK_HAS(e.message, "wrong: is no state of an upload");
+		CHECK_HAS(e.message, "wrong: is not a state file of an upload");
 	}
 }
 

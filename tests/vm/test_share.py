@@ -133,7 +133,7 @@ class Share(GuestCase):
         self.assertEqual(limits['cpu_time_from'], f'{self.path}/cpu.max')
         self.assertEqual(limits['memory_from'], f'{self.path}/memory.max')
         self.assertLess(begin['threads'], 16)
-        said = re.search(r'the limit of 36.0 MiB for memory leaves .*--threads (\d+) \(not 16\)', done.err)
+        said = re.search(r'the memory limit of 36.0 MiB leaves .*--threads (\d+) \(not 16\)', done.err)
         self.assertEqual(int(said[1]), begin['threads'])
         self.assertEqual((begin['share']['mode'], begin['share']['pauses']), ('nice', False))
         self.assertEqual(begin['share']['behind'],
@@ -146,12 +146,12 @@ class Share(GuestCase):
         before = self.group(memory_high=12 * MIB, cpu_max='50000 100000')
         checked = self.guest.run(f'{before}ramseal check --source kcore -o {DISK}/none.rsz')
         self.assertEqual(checked.code, INTERNAL)
-        self.assertRegex(checked.out, r'(?m)^no: the limit of 12.0 MiB for memory leaves')
+        self.assertRegex(checked.out, r'(?m)^no: the memory limit of 12.0 MiB leaves')
         self.assertRegex(checked.out, r'(?m)^note: CPU time is limited to 0.50 CPUs')
         done = self.guest.run(f'{before}ramseal acquire --source kcore -o {DISK}/none.rsz')
         self.assertEqual(done.code, INTERNAL)
         self.check_one_line(done.err)
-        self.assertRegex(done.err, r'the limit of 12.0 MiB for memory leaves .* \(/groups/\S+/memory.high\)')
+        self.assertRegex(done.err, r'the memory limit of 12.0 MiB leaves .* \(/groups/\S+/memory.high\)')
         self.assertEqual(self.guest.run(f'ls {DISK}/none.rsz*').out, '')
 
     # --- what others keep ---

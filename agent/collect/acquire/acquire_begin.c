@@ -127,7 +127,8 @@ static enum status check_target(const struct acquisition *a, struct err *e)
 	case TARGET_IS_SOURCE:
 		return err_set(e, ST_OUTPUT, "%s: is the input that is being read", to);
 	case TARGET_ON_SOURCE:
-		log_warning("target-on-source", "the output is on the volume that is being read");
+		log_warning("target-on-source",
+			    "the output is on the volume that is being acquired");
 		return ST_OK;
 	case TARGET_SAFE:
 		break;

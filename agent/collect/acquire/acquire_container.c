@@ -16,7 +16,7 @@
 #include "agent/shared/program/share.h"
 #include "formats/base/left.h"
 
-/* Before what they read. A look at the memory may be what hangs. */
+/* Ends first: the slots read from the source, and a read may be what hangs. */
 static void end_slots(struct acquisition *a)
 {
 	if (a->base.source && drv_is_abandoned(a->base.source)) {
@@ -448,8 +448,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	if (!a->network && !a->base.source->info.image && !a->base.source->info.simulated &&
 	    preflight_in_memory(a->base.output))
 		log_warning("output-in-memory",
-			    "%s: lies in the memory of this machine (%s): writing there overwrites "
-			    "what is to be acquired",
+			    "%s: is in this machine's memory (%s), so writing there overwrites "
+			    "evidence",
 			    a->base.output, preflight_in_memory(a->base.output));
 	st = acquire_is_ready(a->o, a->base.output, a->network != NULL, output_where(a->out), e);
 	if (st)

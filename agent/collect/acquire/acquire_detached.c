@@ -76,7 +76,7 @@ enum status acquire_check_detached(const char *state, struct err *e)
 	if (length < DETACH_LINE_MAX)
 		return ST_OK;
 	return err_set(e, ST_USAGE,
-		       "the path of the state is too long for what --detach prints (%d bytes)",
+		       "the state file's path is too long for the output of --detach (%d bytes)",
 		       DETACH_LINE_MAX);
 }
 
@@ -114,7 +114,7 @@ enum status acquire_check_state(const struct acquire_options *o, const char *out
 
 		if (full && !strcmp(full, state))
 			return err_set(e, ST_OUTPUT,
-				       "%s: is named for the state, and for another output",
+				       "%s: --state names a file that another option writes",
 				       others[i]);
 	}
 	return ST_OK;

@@ -151,7 +151,8 @@ static void tell_missing(uint64_t pages, uint64_t all, enum status st, struct er
 			"%.400s; sealed, but without %" PRIu64 " of %" PRIu64 " pages of memory",
 			why.message, pages, all);
 	else if (!pages)
-		err_set(e, st, "%.400s; sealed, with all of the memory", why.message);
+		err_set(e, st, "%.400s; the container is sealed, with all of the memory",
+			why.message);
 }
 
 /* Reading ended before its time: on a full disk, without memory, by a signal. */
@@ -208,7 +209,8 @@ enum status acquire__end(struct acquisition *a, enum status st, struct err *e)
 	if (st == ST_OUTPUT && !output_holds(a->out))
 		return err_add(e, st, "not sealed");
 	if (st == ST_OUTPUT)
-		return err_add(e, st, "not sealed; whole records are in %s", output_where(a->out));
+		return err_add(e, st, "not sealed; %s has all complete records",
+			       output_where(a->out));
 	return closing;
 }
 

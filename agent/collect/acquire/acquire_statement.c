@@ -32,7 +32,7 @@ enum status acquire__begin_statement(struct acquisition *a, struct err *e)
 		return ST_OK;
 	st = output_open(&target, &a->statement_out, e);
 	if (!st && output_is_at(a->statement_out, a->base.output))
-		return err_set(e, ST_OUTPUT, "%s: is to be the container, and the statement",
+		return err_set(e, ST_OUTPUT, "%s: container and statement name the same file",
 			       a->base.output);
 	return st;
 }

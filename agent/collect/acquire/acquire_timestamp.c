@@ -48,7 +48,7 @@ enum status acquire__begin_timestamp(struct acquisition *a, struct err *e)
 						   .inputs = a->base.inputs },
 			 &a->timestamp_out, e);
 	if (!st && output_is_at(a->timestamp_out, a->base.output))
-		return err_set(e, ST_OUTPUT, "%s: is to be the container, and the time stamp",
+		return err_set(e, ST_OUTPUT, "%s: container and time stamp name the same file",
 			       path);
 	return st;
 }

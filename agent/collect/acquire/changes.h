@@ -23,7 +23,7 @@ struct memory_changes {
 	/* Of the source's first map, since it was opened. */
 	struct range_list added, removed;
 	struct range_list acquired; /* of what was added */
-	struct range_list missing;  /* the rest of it: nobody has read it */
+	struct range_list missing;  /* the rest of it, which was not read */
 	/* The source opened again, which knows what was added: the last one most. */
 	struct drv *again[CHANGES_ROUNDS];
 	size_t n_again;

@@ -29,7 +29,7 @@ enum status disk_options_open(const struct cli *cli, const struct disk_options *
 	enum status st;
 
 	if (!n)
-		return cli_usage(cli, e, "name a disk with --image or --volume");
+		return cli_usage(cli, e, "no disk given: use --image or --volume");
 	if (o->volume && o->images.count)
 		return cli_usage(cli, e, "--image and --volume cannot be combined");
 	st = cli_given(cli, "offset") ? disk_open_at(paths, n, o->offset * 512, &d, e)

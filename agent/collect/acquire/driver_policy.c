@@ -125,13 +125,13 @@ static void check_driver_rules(const json_t *policy, const json_t *driver, struc
 		return;
 	if (!strcmp(trust, NO_SIGNATURE))
 		findings_add(to, ST_NO_SOURCE, "driver-not-signed",
-			     "%s: has no signature, and Windows loads signed drivers only (error "
-			     "577); bring the signed WinPmem 2.0.1",
+			     "%s: is not signed, and Windows loads only signed drivers (error "
+			     "577); use the signed WinPmem 2.0.1",
 			     path);
 	else if (strcmp(trust, "trusted") != 0)
 		findings_add(to, ST_OK, "driver-not-trusted",
-			     "%s: Windows does not trust its signature here (%s, %s), and may end "
-			     "loading with error 577; have the signed WinPmem 2.0.1 at hand",
+			     "%s: Windows does not trust its signature here (%s, %s), and may "
+			     "refuse to load it (error 577); have the signed WinPmem 2.0.1 ready",
 			     path, signer ? signer : "signer unknown", trust);
 }
 
@@ -156,16 +156,15 @@ static bool check_attestation(const json_t *policy, const json_t *driver, struct
 	if (passed_tests(driver) || json_is_false(json_object_get(policy, "signatures_checked")))
 		return false;
 	if (is(policy, "whql_enforcement"))
-		findings_add(
-			to, ST_OK, "driver-whql",
-			"Windows takes only drivers that passed Microsoft's tests (WHQL "
-			"enforcement), and no WinPmem did: it will probably refuse each (error "
-			"577), so take the memory from the hypervisor");
+		findings_add(to, ST_OK, "driver-whql",
+			     "Windows loads only drivers that passed Microsoft's tests (WHQL "
+			     "enforcement), and no WinPmem did: it will probably refuse them all "
+			     "(error 577), so take the memory from the hypervisor");
 	else if (is(policy, "server") && is(policy, "secure_boot"))
 		findings_add(to, ST_OK, "driver-server",
-			     "this is a Windows Server with Secure Boot: Microsoft's attestation, "
-			     "which the signed WinPmem 2.0.1 has, is for desktop editions, and it "
-			     "will probably be refused (error 577); take the memory from the "
+			     "this is a Windows Server with Secure Boot: the signed WinPmem 2.0.1 "
+			     "has Microsoft's attestation for desktop editions only, so Windows "
+			     "will probably refuse it (error 577); take the memory from the "
 			     "hypervisor if there is one");
 	else
 		return false;
@@ -175,25 +174,24 @@ static bool check_attestation(const json_t *policy, const json_t *driver, struct
 static void check_signatures(const json_t *policy, const json_t *driver, struct findings *to)
 {
 	if (json_is_false(json_object_get(policy, "signatures_checked")))
-		findings_add(
-			to, ST_OK, "driver-unsigned",
-			"Windows checks no signatures of drivers: any memory driver loads, and "
-			"so did any other; note it down");
+		findings_add(to, ST_OK, "driver-unsigned",
+			     "Windows does not check driver signatures: any memory driver will "
+			     "load, and anybody's driver may be loaded already; note this down");
 	else if (is(policy, "test_signing"))
 		findings_add(to, ST_OK, "driver-test-signing",
-			     "test signing is on: test-signed drivers (WinPmem 3.0.1 to 4.1) load, "
-			     "too, and so did anybody's; note it down");
+			     "test signing is on: test-signed drivers (WinPmem 3.0.1 to 4.1) will "
+			     "load too, and anybody's may be loaded already; note this down");
 	else if (!driver)
 		findings_add(to, ST_OK, "driver-signature",
-			     "Windows loads signed drivers only: bring the signed WinPmem 2.0.1, "
-			     "because test-signed ones (3.0.1 to 4.1) end with error 577");
+			     "Windows loads only signed drivers: use the signed WinPmem 2.0.1, "
+			     "because test-signed ones (3.0.1 to 4.1) fail with error 577");
 	if (check_attestation(policy, driver, to))
 		return;
 	if (is(policy, "secure_boot"))
 		findings_add(to, ST_OK, "driver-secure-boot",
 			     "Secure Boot is on: test signing cannot be turned on, and Windows 10 "
-			     "1607 and later may want Microsoft's own signature, so bring the "
-			     "WinPmem 2.0.1 that has it");
+			     "1607 and later may require Microsoft's own signature, so use WinPmem "
+			     "2.0.1, which has it");
 }
 
 void driver_policy_check(const json_t *policy, const json_t *driver, struct findings *to)
@@ -203,20 +201,18 @@ void driver_policy_check(const json_t *policy, const json_t *driver, struct find
 	check_signatures(policy, driver, to);
 	check_driver_rules(policy, driver, to);
 	if (is(policy, "memory_integrity"))
-		findings_add(
-			to, ST_OK, "driver-memory-integrity",
-			"memory integrity (HVCI) is on: if it refuses the driver (error 1275 or "
-			"577), take the memory from the hypervisor; pages that it guards will "
-			"be unreadable");
+		findings_add(to, ST_OK, "driver-memory-integrity",
+			     "memory integrity (HVCI) is on: if it blocks the driver (error 1275 "
+			     "or 577), take the memory from the hypervisor; pages that it protects "
+			     "will be unreadable");
 	if (is(policy, "blocklist"))
-		findings_add(
-			to, ST_OK, "driver-blocklist",
-			"the list of vulnerable drivers is in force (by %s): only loading shows "
-			"whether the driver is on it (error 1275), so have another way ready, "
-			"such as the hypervisor",
-			json_string_value(json_object_get(policy, "blocklist_by")));
+		findings_add(to, ST_OK, "driver-blocklist",
+			     "the vulnerable driver blocklist is active (by %s): only loading "
+			     "shows whether the driver is on it (error 1275), so have an "
+			     "alternative ready, such as the hypervisor",
+			     json_string_value(json_object_get(policy, "blocklist_by")));
 	if (is(policy, "application_control"))
 		findings_add(to, ST_OK, "driver-application-control",
-			     "application control is on: have the driver's SHA-256 allowed by its "
-			     "policy, or it ends with error 1275 or 577");
+			     "application control is on: have its policy allow the driver's "
+			     "SHA-256, or loading fails with error 1275 or 577");
 }

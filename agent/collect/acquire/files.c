@@ -457,8 +457,8 @@ static bool is_worth_copying(const struct pagefile *p)
 		log_warning("pagefile-note", "%s: %s", p->path, p->note.message);
 	if (p->readable && p->slots_problem.message[0])
 		log_warning("slots-unknown",
-			    "%s: it is not known which part of it each slot is, so none will be "
-			    "called safe: %s",
+			    "%s: the positions of its slots are unknown, so none will be called "
+			    "safe: %s",
 			    p->path, p->slots_problem.message);
 	if (!p->readable)
 		log_warning("pagefile-not-readable", "%s: %s", p->path, p->problem.message);

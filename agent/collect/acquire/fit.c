@@ -53,7 +53,7 @@ static void tell_less(const struct fit *was, const struct fit *now, const struct
 			 was->threads);
 	if (was->spool != now->spool)
 		snprintf(spool, sizeof(spool), ", --spool-size %s", size);
-	err_set(ret, ST_OK, "the limit of %s for memory leaves %s (%s): it goes on with%s%s", limit,
+	err_set(ret, ST_OK, "the memory limit of %s leaves %s (%s): continuing with%s%s", limit,
 		left, from_of(l), *threads ? threads + 1 : "", *threads ? spool : spool + 1);
 }
 
@@ -85,11 +85,11 @@ enum status fit_memory(struct fit *f, const struct host_limits *l, struct err *l
 	text_size(fit_need(f), need);
 	text_size(l->memory_left, left);
 	text_size(l->memory, limit);
-	err_set(less, ST_OK, "the limit of %s for memory leaves %s (%s), and this needs %s", limit,
+	err_set(less, ST_OK, "the memory limit of %s leaves %s (%s), and this needs %s", limit,
 		left, from_of(l), need);
 	if (f->force)
 		return ST_OK;
-	return err_set(e, ST_NOMEM, "%.400s; raise it, or --force starts all the same",
+	return err_set(e, ST_NOMEM, "%.400s; raise the limit, or use --force to start anyway",
 		       less->message);
 }
 
@@ -98,7 +98,7 @@ bool fit_tell_cpu(const struct host_limits *l, struct err *ret)
 	if (!l->cpu_milli || l->cpu_milli >= (uint64_t)self_cpus() * 1000)
 		return false;
 	err_set(ret, ST_OK,
-		"CPU time is limited to %.2f CPUs (%s): where reading is held up by that, windows "
+		"CPU time is limited to %.2f CPUs (%s): if that slows reading down, the windows "
 		"between page tables and pages grow",
 		(double)l->cpu_milli / 1000, l->cpu_from ? l->cpu_from : "job");
 	return true;

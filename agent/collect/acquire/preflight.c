@@ -143,16 +143,14 @@ static void check_encryption(const json_t *facts, struct findings *to)
 	if (!why)
 		why = preflight_encrypted_guest();
 	if (why)
-		findings_add(
-			to, ST_OK, "encrypted-guest",
-			"this looks like a guest with encrypted memory (%s): a source that maps "
-			"physical memory without the guest's key delivers ciphertext",
-			why);
+		findings_add(to, ST_OK, "encrypted-guest",
+			     "this looks like a guest with encrypted memory (%s): a source that "
+			     "maps physical memory without the guest's key returns ciphertext",
+			     why);
 	else if (has_flag(facts, "sme"))
-		findings_add(
-			to, ST_OK, "encrypted-memory",
-			"the processor can encrypt memory (sme): where the system does, a source "
-			"that maps physical memory its own way delivers ciphertext");
+		findings_add(to, ST_OK, "encrypted-memory",
+			     "the processor can encrypt memory (sme): if the system does, a source "
+			     "with its own mapping of physical memory returns ciphertext");
 }
 
 /* Virtualization-based security: what is in force, not what is set. */
@@ -167,11 +165,10 @@ static void check_vbs(const json_t *facts, struct findings *to)
 		     "be read and are recorded as unreadable; to read them through "
 		     "\\Device\\PhysicalMemory or MmMapIoSpace() can stop Windows");
 	if (json_is_true(json_object_get(vbs, "hardware_enforced_hvpt")))
-		findings_add(
-			to, ST_OK, "hvpt",
-			"the processor enforces the hypervisor's page tables (HVPT): no driver "
-			"that remaps page table entries was tried under that, so have another "
-			"way ready, such as the hypervisor");
+		findings_add(to, ST_OK, "hvpt",
+			     "the processor enforces the hypervisor's page tables (HVPT): drivers "
+			     "that remap page-table entries were never tried with it, so have an "
+			     "alternative ready, such as the hypervisor");
 }
 
 static void check_antivirus(const json_t *facts, struct findings *to)
@@ -183,8 +180,8 @@ static void check_antivirus(const json_t *facts, struct findings *to)
 
 	if (n && name)
 		findings_add(to, ST_OK, "antivirus",
-			     "a virus scanner filters files (%s%s): it may take the driver's copy "
-			     "or slow the output down",
+			     "a virus scanner filters files (%s%s): it may remove the driver's "
+			     "copy, or slow down the output",
 			     name, n > 1 ? " and others" : "");
 }
 
@@ -211,17 +208,15 @@ void preflight_check_host(const json_t *facts, struct findings *to)
 	if (has_flag(facts, "la57"))
 		findings_add(to, ST_OK, "la57",
 			     "page tables may have five levels: drivers that walk four (Linpmem, "
-			     "WinPmem) do not work then");
+			     "WinPmem) would then fail");
 	if (lockdown && !strcmp(lockdown, "confidentiality"))
-		findings_add(
-			to, ST_OK, "lockdown",
-			"kernel lockdown is at confidentiality: the kernel gives its memory to "
-			"nobody, and drivers must be signed");
+		findings_add(to, ST_OK, "lockdown",
+			     "kernel lockdown is in confidentiality mode: nobody can read the "
+			     "kernel's memory, and drivers must be signed");
 	else if (lockdown && !strcmp(lockdown, "integrity"))
-		findings_add(
-			to, ST_OK, "lockdown",
-			"kernel lockdown is at integrity: /dev/mem is closed and drivers must be "
-			"signed; /proc/kcore works");
+		findings_add(to, ST_OK, "lockdown",
+			     "kernel lockdown is in integrity mode: /dev/mem is closed and drivers "
+			     "must be signed; /proc/kcore works");
 	if (zswap && !strcmp(zswap, "Y"))
 		findings_add(to, ST_OK, "zswap",
 			     "zswap is on: pages swapped out may be in memory only, compressed");
@@ -242,8 +237,8 @@ void preflight_check_pagefiles(const struct pagefile_list *l, struct findings *t
 				     p->path);
 		else if (p->slots_problem.message[0])
 			findings_add(to, ST_OK, "slots",
-				     "%s: it is not known which part of it each slot is, so none "
-				     "will be called safe: %s",
+				     "%s: the positions of its slots are unknown, so none will be "
+				     "called safe: %s",
 				     p->path, p->slots_problem.message);
 	}
 }
@@ -282,8 +277,8 @@ void preflight_check_output(const char *path, bool force, const struct output_ne
 	}
 	if (preflight_in_memory(path))
 		findings_add(to, ST_OK, "output-in-memory",
-			     "%s: lies in the memory of this machine (%s): a restart loses it, and "
-			     "if this machine is acquired, it overwrites what is to be read",
+			     "%s: is in this machine's memory (%s): a restart loses it, and if "
+			     "this machine is acquired, writing there overwrites evidence",
 			     path, preflight_in_memory(path));
 	if (*ret_room != ROOM_UNKNOWN)
 		check_room(path, *ret_room, need, force, to);

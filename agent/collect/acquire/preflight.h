@@ -82,7 +82,7 @@ enum preflight_target preflight_target(const char *path, uint64_t *ret_room, str
 
 /*
  * What a file at `path` would lie in, if that is the memory of this machine: "tmpfs", "a RAM disk",
- * "zram". NULL: it is not, or nobody knows.
+ * "zram". NULL: it is not, or this is unknown.
  */
 const char *preflight_in_memory(const char *path);
 

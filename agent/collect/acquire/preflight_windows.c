@@ -52,7 +52,7 @@ enum preflight_target preflight_target(const char *path, uint64_t *ret_room, str
 	slash[1] = '\0'; /* its folder; of a UNC name it must end in a backslash */
 	if (!GetDiskFreeSpaceExW(full, &room, NULL, NULL)) {
 		err_set(e, ST_OUTPUT,
-			"%s: its folder does not exist or cannot be accessed (error %lu)", path,
+			"%s: its directory does not exist or cannot be accessed (error %lu)", path,
 			(unsigned long)GetLastError());
 		return PREFLIGHT_NO;
 	}

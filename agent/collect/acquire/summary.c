@@ -88,7 +88,7 @@ enum status summary_check(struct summary *s, const char *path, struct err *e)
 	if (!s->out || !output_is_at(s->out, path))
 		return ST_OK;
 	give_up_file(s);
-	return err_set(e, ST_OUTPUT, "%s: is named for the summary, and for another output", path);
+	return err_set(e, ST_OUTPUT, "%s: --summary names a file that another option writes", path);
 }
 
 json_t *summary_missing_json(const struct tally *memory, uint64_t bytes, size_t files)

@@ -22,7 +22,7 @@ struct summary {
 	struct output *out;  /* NULL: no file is asked for */
 	json_t *machine;     /* host_describe(); NULL without a file */
 	uint64_t wall, mono; /* when the command began */
-	json_t *doc;         /* NULL: nothing is told yet */
+	json_t *doc;         /* NULL: nothing is known yet */
 };
 
 /* Opens the file. Zero-initialise `s`; summary_end() in any case. */

@@ -494,7 +494,7 @@ static void warn_of_spaces(const struct drv_info *info, const struct tables_resu
 			    "manifest names them",
 			    d->hidden, d->hidden == 1 ? "" : "s");
 	if (r->cut)
-		log_warning("page-tables-cut", "not all page tables could be read in time");
+		log_warning("page-tables-cut", "some page tables could not be read in time");
 }
 
 enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
@@ -514,9 +514,8 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 	ret->end = clock_mono_ns();
 	if (!st && !ret->found.n_spaces)
 		log_warning("no-page-tables",
-			    interrupted()
-				    ? "page tables were not looked for, or not to the end, because "
-				      "the acquisition was interrupted; smear cannot be measured"
+			    interrupted() ? "the search for page tables was interrupted with the "
+					    "acquisition; smear cannot be measured"
 			    : plan->source->info.five_levels
 				    ? "page tables have five levels, which ramseal does not "
 				      "support for Windows; smear cannot be measured"
@@ -548,7 +547,7 @@ enum status tables_tell(const struct tables_plan *plan, struct tables_result *r,
 
 	if (!r->found.n_spaces)
 		log_info("no-page-tables",
-			 "no kernel whose page tables are known was found in the image%s",
+			 "no kernel with a known page-table format was found in the image%s",
 			 drv_is_raw(&plan->source->info)
 				 ? "; if its RAM banks stand end to end, --map says where they "
 				   "belong"

@@ -95,7 +95,7 @@ static void err_of_read(const struct reading *r, struct drv_request q, unsigned 
 {
 	err_set(e, ST_SOURCE_FAILED,
 		"%s: a read of %zu bytes at 0x%" PRIx64
-		" did not return within %u seconds and was given up",
+		" did not return within %u seconds and was abandoned",
 		r->source->info.path, q.len, q.addr, steps);
 }
 
@@ -129,7 +129,7 @@ static bool give_up(struct watched_call *run, const struct reading *r, struct pa
 		err_of_read(r, q, p->steps, e);
 	else
 		err_set(e, ST_SOURCE_FAILED,
-			"the source could not be opened within %u seconds and was given up",
+			"the source could not be opened within %u seconds and was abandoned",
 			p->steps);
 	warn_of_hanging(e);
 	return true;

@@ -54,8 +54,7 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e);
 enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e);
 
 /*
- * When the machine slept since sealer_create(), as sleep_watch_json(). Chunk by chunk it was
- * looked.
+ * When the machine slept since sealer_create(), as sleep_watch_json(). Sampled at every chunk.
  */
 json_t *sealer_sleeps_json(struct sealer *s);
 
@@ -72,7 +71,7 @@ struct blob *sealer_written(struct sealer *s);
  */
 enum status sealer_recover(struct sealer *s, struct err *e);
 
-/* Writes what is left of the log, INDEX and CLOSE. The output is not committed. */
+/* Writes the rest of the log, INDEX and CLOSE. The output is not committed. */
 enum status sealer_close(struct sealer *s, char ret_root[static SHA256_HEX_SIZE], struct err *e);
 
 #endif

@@ -38,8 +38,8 @@ void sleep_watch_sample(struct sleep_watch *w)
 		return;
 	text_duration(s.ns / NS_PER_SECOND, text);
 	log_warning_with(JSON_FIELDS(field_u64("asleep_ns", s.ns)), "machine-slept",
-			 "the machine slept for %s while it was acquired: what was read before and "
-			 "after is of two times",
+			 "the machine slept for %s during the acquisition: pages read before and "
+			 "after are from two different times",
 			 text);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Did the machine sleep while it was acquired (suspend, hibernation)? What was read before and what
  * was read after are then of two times, further apart than durations tell: of Linux' monotonic
- * clock sleep is no part. Wall clocks that somebody sets are not looked at.
+ * clock sleep is no part. Changes of the wall clock do not matter.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_CAPTURE_SLEEP_WATCH_H
 #define RAMSEAL_AGENT_COLLECT_CAPTURE_SLEEP_WATCH_H

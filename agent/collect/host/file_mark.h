@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a file can change while it is read. An ordinary file that nobody has open for writing
+ * Whether a file can change while it is read. A regular file that no process has open for writing
  * cannot, as far as the system tells; a device, a file of /proc, or one that a virtual machine
  * has as its memory can. file_mark_linux.c and file_mark_windows.c know how to ask.
  */

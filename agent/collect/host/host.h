@@ -30,7 +30,7 @@ void host_name(char ret[static HOST_NAME_SIZE]);
 char *host_output_path(const char *suffix);
 
 /*
- * Where the kernel that runs was loaded from, for free(); NULL if that helps nobody, or is not
+ * Where the kernel that runs was loaded from, for free(); NULL if that is of no use, or is not
  * known.
  */
 char *host_kernel_file(void);

@@ -55,7 +55,7 @@ enum status host_lock_take(const char *state, struct host_lock **ret, struct err
 	if (l->event && is_ours(l->event))
 		st = err_running(e);
 	else if (l->event || failed == ERROR_ACCESS_DENIED)
-		st = err_set(e, ST_NO_PRIVILEGE, "another user holds their lock");
+		st = err_set(e, ST_NO_PRIVILEGE, "another user holds the lock");
 	else
 		st = err_from_win32(e, ST_OUTPUT, failed, "the lock of the host");
 	host_lock_release(l);

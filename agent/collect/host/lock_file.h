@@ -36,7 +36,7 @@ struct lock_holder {
 };
 
 /*
- * Takes nothing, and so is in nobody's way. No file means no holder. ST_INPUT if it cannot be
+ * Only looks, and so disturbs no one. No file means no holder. ST_INPUT if it cannot be
  * asked.
  */
 enum status lock_file_look(const char *path, struct lock_holder *ret, struct err *e);

@@ -22,7 +22,7 @@ static enum status check_ours(int fd, const char *path, enum status st, struct e
 	if (fstat(fd, &sb))
 		return err_from_errno(e, st, errno, "%s", path);
 	if (!S_ISREG(sb.st_mode) || sb.st_nlink != 1)
-		return err_set(e, st, "%s: is not a file of ours", path);
+		return err_set(e, st, "%s: was not made by ramseal", path);
 	if (sb.st_uid != geteuid() && sb.st_uid != 0)
 		return err_set(e, st, "%s: belongs to another user", path);
 	return ST_OK;
@@ -49,7 +49,7 @@ static enum status lock(int fd, const char *path, const char *text, struct err *
 			       ? err_set(e, ST_RUNNING, "%s: is locked", path)
 			       : err_from_errno(e, ST_OUTPUT, errno, "%s", path);
 	if (!is_lock(fd))
-		return err_set(e, ST_OUTPUT, "%s: is not a lock of ours", path);
+		return err_set(e, ST_OUTPUT, "%s: is not a lock file of ramseal", path);
 	/* Whatever the umask is. A text that does not fit hurts nobody. */
 	fchmod(fd, 0600);
 	if (!ftruncate(fd, 0))

@@ -47,7 +47,7 @@ static enum status check_plain(HANDLE file, const char *path, struct err *e)
 	if (GetFileInformationByHandle(file, &info) && info.nNumberOfLinks == 1 &&
 	    !(info.dwFileAttributes & (FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DIRECTORY)))
 		return ST_OK;
-	return err_set(e, ST_OUTPUT, "%s: is not a file of ours", path);
+	return err_set(e, ST_OUTPUT, "%s: was not made by ramseal", path);
 }
 
 /* All that we write into one is the path of a state. */
@@ -60,7 +60,7 @@ static enum status check_lock(HANDLE file, const char *path, struct err *e)
 	    SetFilePointer(file, 0, NULL, FILE_BEGIN) == 0 &&
 	    (n == 0 || (n == 2 && (first[1] == ':' || first[0] == '\\'))))
 		return ST_OK;
-	return err_set(e, ST_OUTPUT, "%s: is not a lock of ours", path);
+	return err_set(e, ST_OUTPUT, "%s: is not a lock file of ramseal", path);
 }
 
 enum status lock_file_take(const char *path, const char *text, struct lock_file **ret,

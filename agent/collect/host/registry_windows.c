@@ -134,7 +134,7 @@ static enum status live_value(struct registry *r, registry_key key, const char *
 		if (error != ERROR_SUCCESS)
 			break;
 		if (size > REGISTRY_VALUE_MAX)
-			return err_set(e, ST_CORRUPT, "%s: a value of %lu bytes", name,
+			return err_set(e, ST_CORRUPT, "%s: value too large (%lu bytes)", name,
 				       (unsigned long)size);
 		at = malloc(size ? size : 1);
 		if (!at)

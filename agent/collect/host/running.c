@@ -93,7 +93,7 @@ static void write_state(struct running *r, const char *text)
 	if (!text || !state_file_write(r->path, text, &e) || r->complained)
 		return;
 	r->complained = true;
-	log_warning("state-not-written", "the state for `ramseal status`: %s", e.message);
+	log_warning("state-not-written", "the state file for `ramseal status`: %s", e.message);
 }
 
 /* Under the lock, which is free while the file is written. */
@@ -172,13 +172,13 @@ static enum status take_host(const struct running_plan *p, struct running *r, st
 	const enum status st = host_lock_take(r->path, &r->host_lock, &why);
 
 	if (st == ST_RUNNING && !p->allow_second)
-		return err_set(e, st, "%.400s; --allow-second starts one beside it", why.message);
+		return err_set(e, st, "%.400s; --allow-second starts a second one", why.message);
 	if (st == ST_NO_PRIVILEGE)
 		log_warning("host-lock-taken",
-			    "other acquisitions of this machine are not seen: %s", why.message);
+			    "cannot check for other acquisitions of this machine: %s", why.message);
 	else if (st && st != ST_RUNNING)
-		log_debug("no-host-lock",
-			  "other acquisitions of this machine are not kept away: %s", why.message);
+		log_debug("no-host-lock", "cannot lock this machine against other acquisitions: %s",
+			  why.message);
 	return ST_OK;
 }
 
@@ -196,8 +196,7 @@ static enum status choose_path(const struct running_plan *p, char **ret, struct 
 		return ST_OK;
 	st = state_folder(true, &folder, &why);
 	if (st && p->needed)
-		return err_set(e, st, "%.400s; --state names another place for the state",
-			       why.message);
+		return err_set(e, st, "%.400s; use --state for another state file", why.message);
 	if (st)
 		return ST_OK;
 	*ret = join(folder, STATE_SEPARATOR, STATE_NAME);
@@ -221,7 +220,7 @@ static enum status read_state(const char *path, struct running_seen *s, struct e
 		return st;
 	schema = json_object_get(s->state, "schema");
 	if (!json_is_string(schema) || strcmp(json_string_value(schema), JSON_SCHEMA("state")) != 0)
-		return err_set(e, ST_INPUT, "%s: is not the state of an acquisition", path);
+		return err_set(e, ST_INPUT, "%s: is not a state file", path);
 	s->pid = (uint64_t)json_integer_value(json_object_get(s->state, "pid"));
 	code = json_object_get(s->state, "exit_code");
 	s->how = RUNNING_DIED;
@@ -229,7 +228,7 @@ static enum status read_state(const char *path, struct running_seen *s, struct e
 		return ST_OK;
 	s->exit_code = (int)json_integer_value(code);
 	if (s->exit_code < 0 || s->exit_code > 255)
-		return err_set(e, ST_INPUT, "%s: has an exit code that there is not", path);
+		return err_set(e, ST_INPUT, "%s: unknown exit code", path);
 	s->how = RUNNING_ENDED;
 	return ST_OK;
 }
@@ -242,8 +241,7 @@ static enum status check_replaced(const char *path, struct err *e)
 
 	if (state_file_is_there(path) && read_state(path, &was, NULL))
 		st = err_set(e, ST_OUTPUT,
-			     "%s: exists, and is not the state of an acquisition; --state replaces "
-			     "nothing else",
+			     "%s: exists and is not a state file; --state overwrites nothing else",
 			     path);
 	running_seen_deinit(&was);
 	return st;
@@ -261,13 +259,13 @@ static enum status take_state(const struct running_plan *p, struct running *r, s
 	if (!st)
 		return ST_OK;
 	if (st == ST_RUNNING && p->needed)
-		return err_set(e, st,
-			       "%s is the state of an acquisition that is running; --state names "
-			       "another place",
-			       r->path);
+		return err_set(
+			e, st,
+			"%s belongs to a running acquisition; use --state for another state file",
+			r->path);
 	if (p->needed)
 		return err_set(e, st, "%s", why.message);
-	log_debug("no-state", "`ramseal status` will not know of this: %s", why.message);
+	log_debug("no-state", "`ramseal status` will not show this acquisition: %s", why.message);
 	free(r->path);
 	r->path = NULL;
 	return ST_OK;
@@ -392,7 +390,7 @@ static enum status default_path(char **ret, struct err *e)
 	enum status st = state_folder(false, &folder, e);
 
 	if (st)
-		return err_add(e, ST_INPUT, "no place for a state");
+		return err_add(e, ST_INPUT, "no place for a state file");
 	*ret = join(folder, STATE_SEPARATOR, STATE_NAME);
 	return *ret ? ST_OK : err_nomem(e);
 }

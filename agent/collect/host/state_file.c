@@ -9,7 +9,7 @@ enum status state_file__parse(const char *path, const char *text, size_t len, js
 
 	if (!json_is_object(doc)) {
 		json_decref(doc);
-		return err_set(e, ST_INPUT, "%s: is not the state of an acquisition", path);
+		return err_set(e, ST_INPUT, "%s: is not a state file", path);
 	}
 	*ret = doc;
 	return ST_OK;

@@ -74,7 +74,7 @@ enum status state_folder(bool make, char **ret, struct err *e)
 
 	*ret = NULL;
 	if (!above)
-		return err_set(e, ST_OUTPUT, "there is no XDG_RUNTIME_DIR");
+		return err_set(e, ST_OUTPUT, "XDG_RUNTIME_DIR is not set");
 	if (asprintf(&path, "%s/ramseal", above) < 0) {
 		path = NULL;
 		return err_nomem(e);
@@ -163,7 +163,7 @@ static enum status read_text(int fd, const char *path, char *text, size_t *ret_l
 	if (fstat(fd, &sb))
 		return err_from_errno(e, ST_INPUT, errno, "%s", path);
 	if (!S_ISREG(sb.st_mode) || sb.st_size > (off_t)STATE_FILE_MAX)
-		return err_set(e, ST_INPUT, "%s: is not the state of an acquisition", path);
+		return err_set(e, ST_INPUT, "%s: is not a state file", path);
 	if (sb.st_uid != geteuid() && sb.st_uid != 0)
 		return err_set(e, ST_INPUT, "%s: belongs to another user", path);
 	n = read(fd, text, STATE_FILE_MAX);

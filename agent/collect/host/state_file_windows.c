@@ -63,7 +63,7 @@ enum status state_folder(bool make, char **ret, struct err *e)
 
 	*ret = NULL;
 	if (!find_program_data(above, ARRAY_SIZE(above)))
-		return err_set(e, ST_OUTPUT, "there is no folder for the data of programs");
+		return err_set(e, ST_OUTPUT, "there is no ProgramData folder");
 	shown = win32_utf8(above);
 	if (!shown || asprintf(&path, "%s\\ramseal", shown) < 0) {
 		path = NULL;

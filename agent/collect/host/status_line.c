@@ -46,7 +46,8 @@ enum status status_wait(const char *path, uint64_t seconds, struct running_seen 
 		running_seen_deinit(s);
 		st = running_look(path, NULL, s, e);
 		if (!st && !is_same(s, begin))
-			st = err_set(e, ST_INPUT, "%s: another acquisition has begun there", path);
+			st = err_set(e, ST_INPUT, "%s: another acquisition has started there",
+				     path);
 	}
 	return st;
 }

@@ -85,7 +85,7 @@ struct guided_feed {
 	struct physmem_drv mem;
 	struct walk_set captured[CAPTURES]; /* at least once, twice, and so on */
 	struct walk_set visited;
-	const struct table_prints *prints; /* NULL: nobody knows what the pass before saw */
+	const struct table_prints *prints; /* NULL: what the pass before saw is unknown */
 	uint64_t again_left;               /* pages */
 
 	/* The walk, and the tables from its root to where it is, by level. */
@@ -141,7 +141,7 @@ void guided__group_sort(struct group *g);
 void guided__group_clear_runs(struct group *g);
 bool guided__group_is_full(const struct guided_feed *f);
 
-/* Captures what the group names, as much as there is room for on the stage. */
+/* Captures what the group names, as far as it fits on the stage. */
 void guided__read_frames(struct guided_feed *f);
 
 /*

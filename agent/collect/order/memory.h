@@ -20,15 +20,15 @@ struct memory_plan {
 	struct drv *source;
 	const struct range_list *ranges; /* what of its first map is read; NULL: all of it */
 	const struct order *order;       /* NULL: linear */
-	/* Where page tables are, for an order that wants to know; NULL: nobody knows. */
+	/* Where page tables are, for orders that use it; NULL: unknown. */
 	const struct walk_set *table_pages;
-	const struct discovery *spaces; /* whose tables there are; NULL: nobody knows */
-	/* What its tables' entries were then; NULL: nobody knows, nothing is captured again. */
+	const struct discovery *spaces; /* the owners of page tables; NULL: unknown */
+	/* What its tables' entries were then; NULL: unknown, and nothing is captured again. */
 	const struct table_prints *prints;
 	uint64_t again_max; /* pages to capture again for that at most; 0: what is usual */
 	/* Reads page files for an order that goes by the tables; NULL: they have their own time. */
 	struct slots *slots;
-	/* Finds the spaces that there are now, besides `earlier`; NULL: nobody looks again. */
+	/* Finds spaces that are new since `earlier`; NULL: no second search. */
 	enum status (*find_again)(struct drv *source, const struct discovery *earlier,
 				  struct discovery *ret, struct err *e);
 	/* Are shown every page that was read; or NULL. */
@@ -45,7 +45,7 @@ struct memory_result {
 	uint64_t retaken_pages;  /* captured again, because an entry had changed that names them */
 	uint64_t not_retaken;    /* were to be, but the limit was reached */
 	uint64_t tables_changed; /* tables that named another frame when they were read again */
-	uint64_t tables_unsettled; /* and went on changing until nobody looked any more */
+	uint64_t tables_unsettled; /* and kept changing until the last reading */
 	/*
 	 * ST_OK, ST_SOURCE_FAILED or ST_INTERRUPTED: why pages are skipped. The container holds
 	 * their states all the same, and can be closed.

@@ -28,7 +28,7 @@ struct slots_file {
 	struct extract *source;       /* borrowed until slots_destroy() */
 	uint32_t stream;              /* declared */
 	struct stream_result *result; /* borrowed likewise */
-	/* The same for what the swap cache holds of it; unused where nobody looks. */
+	/* The same for what the swap cache holds of it; unused if nothing is looked up. */
 	uint32_t cache_stream;
 	struct stream_result *cache_result;
 };
@@ -56,7 +56,7 @@ enum status slots_create(const struct entry_reader *entries, bool patient, struc
 			 struct err *e);
 /* NULL is fine. Waits for a read that goes on. */
 void slots_destroy(struct slots *s);
-/* Instead, where a look at the swap cache hangs and was given up: what it may write to stays. */
+/* Instead, if a lookup in the swap cache hangs and was abandoned: keeps what it may write to. */
 void slots_leave(struct slots *s);
 
 /*

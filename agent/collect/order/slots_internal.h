@@ -49,7 +49,7 @@ struct slots {
 	bool sorted;
 	uint32_t round;
 	struct slots_counts counts;
-	uint64_t begun; /* monotonic ns: when somebody first asked; 0: nobody has */
+	uint64_t begun; /* monotonic ns of the first request; 0: none yet */
 
 	/* What is read in one go, of one file; the extents say what, before it is. */
 	struct rsz_extent extents[SLOTS_STAGE_PAGES];
@@ -59,7 +59,7 @@ struct slots {
 	uint8_t *data; /* in it, on a page, as unbuffered devices want it */
 	uint32_t file;
 	struct read_cost cost;         /* of the files; the reader's */
-	struct cache_lookups *lookups; /* at them, by the feed's thread; NULL: nobody looks */
+	struct cache_lookups *lookups; /* in the swap cache, by the feed's thread; NULL: none */
 
 	pthread_t thread;
 	bool has_thread;

@@ -37,7 +37,7 @@ void sweep_stop(struct sweep *s, enum status why, uint32_t reason, const struct 
 	}
 	pthread_mutex_unlock(&stopping);
 	if (first)
-		log_warning("acquisition-stopped", "%s; what is left is recorded as skipped",
+		log_warning("acquisition-stopped", "%s; the rest is recorded as skipped",
 			    e->message);
 }
 

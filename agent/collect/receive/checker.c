@@ -50,7 +50,8 @@ static enum status read_fully(struct checker *c, uint64_t off, void *p, size_t l
 		if (n < 0)
 			return err_from_errno(e, ST_INPUT, errno, "read it back");
 		if (!n)
-			return err_set(e, ST_INPUT, "read it back: it is shorter than was written");
+			return err_set(e, ST_INPUT,
+				       "reading it back: it is shorter than what was written");
 		at += n;
 		off += (uint64_t)n;
 		len -= (size_t)n;

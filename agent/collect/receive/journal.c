@@ -40,8 +40,8 @@ static enum status read_old(struct journal *j,
 		st = witness_read(&in.blob, fn, arg, &strange, &ends, e);
 	file_blob_deinit(&in);
 	if (!st && strange)
-		log_warning("log-line-strange", "%s: %" PRIu64 " lines cannot be understood",
-			    j->path, strange);
+		log_warning("log-line-strange", "%s: %" PRIu64 " lines are not valid", j->path,
+			    strange);
 	j->inside = !ends;
 	return st;
 }

@@ -26,7 +26,7 @@ extern const struct disk system_disk; /* os_sync() and so on */
  */
 enum status own_file_create(const char *path, const char *text, struct err *e);
 
-/* One that is there, to read and write; nobody else may, until it is closed. */
+/* An existing file, for reading and writing; no other process may use it until it is closed. */
 enum status own_file_open(const char *path, int *ret, struct err *e);
 
 #endif

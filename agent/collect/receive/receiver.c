@@ -77,7 +77,7 @@ static void tell_caller(struct receiver *r, const char *address, const char *wha
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (untold)
-		log_warning("receive-callers", "%u other callers failed like this", untold);
+		log_warning("receive-callers", "%u other connections failed in this way", untold);
 	if (now_told)
 		log_warning("receive-caller", "%s: %s", address, what);
 }
@@ -128,7 +128,7 @@ static enum offence talk(struct caller *c, struct link *l, const char *pin, bool
 		admission_welcome(r->admission, &c->guest, clock__mono_ns());
 		pthread_mutex_unlock(&r->lock);
 	} else {
-		err_set(&e, ST_NO_PRIVILEGE, "shows a key that it was not told of: %s", pin);
+		err_set(&e, ST_NO_PRIVILEGE, "has a key that --sender does not name: %s", pin);
 		tell_caller(r, c->address, e.message);
 	}
 	st = session_run(l,
@@ -375,7 +375,7 @@ static enum status run(struct receiver *r, net_socket listening, struct err *e)
 	join_those_that_are_over(r, true);
 	if (!st && interrupted() && busy)
 		st = err_set(e, ST_INTERRUPTED,
-			     "uploads were under way; they go on when it runs again");
+			     "uploads were in progress; they resume when it runs again");
 	return st;
 }
 

@@ -80,11 +80,10 @@ static enum status greet(struct session *s, const struct frame *f, atomic_bool *
 	enum status st;
 
 	if (f->type != FRAME_HELLO)
-		return store_refuse(why, REFUSED_BAD, "a talk begins with HELLO");
+		return store_refuse(why, REFUSED_BAD, "the first frame must be HELLO");
 	if (hello->version != FRAME_VERSION)
-		return store_refuse(why, REFUSED_VERSION,
-				    "it speaks version %u of the protocol, not %u", FRAME_VERSION,
-				    (unsigned)hello->version);
+		return store_refuse(why, REFUSED_VERSION, "the protocol version here is %u, not %u",
+				    FRAME_VERSION, (unsigned)hello->version);
 	st = store_claim(s->options->store, hello, &s->options->peer, evicted, &s->upload, why);
 	if (!st)
 		st = sync_now(s, why);
@@ -148,7 +147,7 @@ static bool should_stop(const struct session *s)
 
 static enum status refuse_stopping(struct frame_refused *why)
 {
-	return store_refuse(why, REFUSED_STOPPING, "it was told to stop");
+	return store_refuse(why, REFUSED_STOPPING, "it was stopped");
 }
 
 /* A check that could not come to its end. The next one begins anew. */
@@ -196,7 +195,7 @@ static enum status complete(struct session *s, const struct frame_end *end,
 	enum status st;
 
 	if (!end->total)
-		return store_refuse(why, REFUSED_BAD, "an end without a byte before it");
+		return store_refuse(why, REFUSED_BAD, "END without any data");
 	if (end->total != u->position)
 		return store_refuse(why, REFUSED_OFFSET,
 				    "an end at %" PRIu64 ", and it has %" PRIu64, end->total,
@@ -205,7 +204,8 @@ static enum status complete(struct session *s, const struct frame_end *end,
 	if (!st)
 		st = await_check(s, &found, why);
 	if (!st && !hash_fits(end, found.sha256))
-		st = store_refuse(why, REFUSED_MISMATCH, "the bytes on its disk have another hash");
+		st = store_refuse(why, REFUSED_MISMATCH,
+				  "the hash of the bytes on its disk does not match");
 	if (!st)
 		st = store_complete(s->options->store, u, end, &found, &s->options->peer, why);
 	if (u->complete)
@@ -224,7 +224,7 @@ static enum status take_end(struct session *s, const struct frame_end *end,
 	f.done = s->upload->done;
 	if (f.done.total != end->total || !hash_fits(end, f.done.sha256))
 		return store_refuse(why, REFUSED_MISMATCH,
-				    "what is complete here has another hash");
+				    "the hash of the complete file here does not match");
 	s->over = true;
 	/* A receiver that has what it was started for still says so. */
 	s->talk.link->options.stop = NULL;
@@ -245,7 +245,7 @@ static enum status take(struct session *s, const struct frame *f, struct frame_r
 	case FRAME_END:
 		return take_end(s, &f->end, why);
 	default:
-		return store_refuse(why, REFUSED_BAD, "that frame does not belong here");
+		return store_refuse(why, REFUSED_BAD, "unexpected frame");
 	}
 }
 
@@ -381,7 +381,7 @@ enum status session_run(struct link *l, const struct session_options *o, atomic_
 	if (st)
 		return st;
 	if (o->unwelcome)
-		st = store_refuse(&why, REFUSED_UNWELCOME, "it does not know this sender's key");
+		st = store_refuse(&why, REFUSED_UNWELCOME, "this sender's key is unknown to it");
 	else
 		st = talk(&s, evicted, &why);
 	/* First of all: the same sender may be waiting for it. */

@@ -406,7 +406,7 @@ static enum status take_over(struct store *s, struct upload *u, struct frame_ref
 	}
 	u->waited_for--;
 	if (u->owner)
-		return store_refuse(why, REFUSED_BUSY, "another connection has this upload");
+		return store_refuse(why, REFUSED_BUSY, "another connection is sending this upload");
 	/* Somebody else may have been quicker. */
 	return has_place(s) ? ST_OK : refuse_busy(why);
 }
@@ -450,9 +450,9 @@ static enum status make_room(struct store *s, const char *pin, struct frame_refu
 		atomic_store(leaves->owner, true);
 	while (leaves && !has_place(s) && !late)
 		late = pthread_cond_timedwait(&s->released, &s->lock, &until);
-	return has_place(s)
-		       ? ST_OK
-		       : store_refuse(why, REFUSED_BUSY, "as many senders as it takes are there");
+	return has_place(s) ? ST_OK
+			    : store_refuse(why, REFUSED_BUSY,
+					   "it is serving --max-senders senders already");
 }
 
 static void forget(struct store *s, struct upload *u)
@@ -484,7 +484,7 @@ static enum status new_upload(struct store *s, const struct frame_hello *hello,
 	struct upload *u;
 
 	if (hello->acknowledged)
-		return store_refuse(why, REFUSED_LOST, "it does not know this upload any more");
+		return store_refuse(why, REFUSED_LOST, "it no longer knows this upload");
 	if (!has_room(s, FILE_LEAST))
 		return store_refuse(why, REFUSED_FULL, "its --max-total is reached");
 	u = calloc(1, sizeof(*u));
@@ -564,7 +564,7 @@ enum status store_claim(struct store *s, const struct frame_hello *hello,
 	if (u->begun && !u->complete && !u->open)
 		st = open_again(s, u, why);
 	if (!st && hello->acknowledged > (u->complete ? u->done.total : u->durable))
-		st = store_refuse(why, REFUSED_LOST, "less of this upload is there than was");
+		st = store_refuse(why, REFUSED_LOST, "it has less of this upload than before");
 	if (st) {
 		disown(s, u);
 		return st;

@@ -65,7 +65,7 @@ static enum status read_durable(struct upload *u, struct err *e)
 	if (good)
 		u->durable = (uint64_t)json_integer_value(durable);
 	json_decref(state);
-	return good ? ST_OK : err_set(e, ST_OUTPUT, "%s.state: cannot be understood", u->path);
+	return good ? ST_OK : err_set(e, ST_OUTPUT, "%s.state: is not valid", u->path);
 }
 
 static enum status write_durable(struct upload *u, struct err *e)

@@ -86,7 +86,7 @@ static enum status check_sas(const char *query, struct err *e)
 	if (strchr(query, '#') || sas_parameter(query + 1, "comp", &len) ||
 	    sas_parameter(query + 1, "blockid", &len))
 		return err_set(e, ST_USAGE,
-			       "azblob: the address has more than a SAS behind its '?'");
+			       "azblob: the address has more than a SAS after its '?'");
 	return ST_OK;
 }
 
@@ -125,10 +125,10 @@ static enum status open_azblob(struct azblob *b, const char *url, struct err *e)
 	if (!may(b, 'w') && !may(b, 'c'))
 		return err_set(
 			e, ST_USAGE,
-			"azblob: the SAS does not allow to write: it needs sp=c, or better cw");
+			"azblob: the SAS does not allow writing: it needs sp=c, or better sp=cw");
 	if (b->o->lock.mode && !may(b, 'i'))
 		return err_set(e, ST_USAGE,
-			       "azblob: --object-lock needs a SAS that may set immutability "
+			       "azblob: --object-lock needs a SAS that allows immutability "
 			       "policies (sp=cwi)");
 	st = random_bytes(run, sizeof(run), e);
 	bytes_to_hex(run, sizeof(run), b->run);
@@ -323,8 +323,8 @@ static bool is_condition(const char *code)
 static struct remote_result not_known(struct err *e)
 {
 	err_set(e, ST_OUTPUT,
-		"the answer to its last list was lost, and a blob has the name now: most likely "
-		"this one, but the SAS (sp=c) does not let us see; look there");
+		"the answer to the final request was lost, and a blob has the name now: probably "
+		"this one, but the SAS (sp=c) does not allow a check; check it there");
 	return never;
 }
 
@@ -381,7 +381,7 @@ static struct remote_result azblob_put(struct remote *remote, const struct remot
 	struct remote_result r;
 
 	if (p->number >= AZBLOB_BLOCKS_MAX) {
-		err_set(e, ST_OUTPUT, "more came than was expected: all %d blocks are used",
+		err_set(e, ST_OUTPUT, "more data than expected: all %d blocks are used",
 			AZBLOB_BLOCKS_MAX);
 		return never;
 	}
@@ -401,7 +401,7 @@ static struct remote_result azblob_checkpoint(struct remote *remote, struct err 
 	struct azblob *b = azblob_of(remote);
 
 	if (!may(b, 'w')) {
-		err_set(e, ST_OUTPUT, "the SAS lets us write once only (sp=cw would be better)");
+		err_set(e, ST_OUTPUT, "the SAS allows only one write (use sp=cw)");
 		return never;
 	}
 	return commit(b, b->n_blocks, e);
@@ -440,8 +440,8 @@ static struct remote_result azblob_lock(struct remote *remote, struct err *e)
 		b->remote.lock.seen = r.end == REMOTE_DONE ? LOCK_SEEN : LOCK_MISSING;
 	if (r.end == REMOTE_NEVER && a.status >= 400 && a.status != 403)
 		err_set(e, ST_OUTPUT,
-			"the store refuses the lock (HTTP %u %s): immutability of versions has to "
-			"be enabled for the container, and the time to be in the future",
+			"the store refused the lock (HTTP %u %s): enable version-level "
+			"immutability for the container, and choose a time in the future",
 			a.status, code);
 	http_answer_deinit(&a);
 	return r;
@@ -482,8 +482,8 @@ const struct remote_ops remote_azblob = {
 	.checkpoint = azblob_checkpoint,
 	.finish = azblob_finish,
 	.probe = azblob_probe,
-	.probe_is = "a block of no blob",
-	.probe_leaves = "a block of no blob stays there, and goes by itself within a week",
+	.probe_is = "an uncommitted block",
+	.probe_leaves = "an uncommitted block stays there, and is removed within a week",
 	.lock = azblob_lock,
 	.abandon = azblob_abandon,
 	.state = azblob__state,

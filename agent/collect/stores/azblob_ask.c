@@ -96,28 +96,29 @@ static enum status ask_once(struct azblob *b, const struct azblob_request *r,
 static const struct store_error known[] = {
 	{ "AccountIsDisabled", REMOTE_NEVER, "the account is disabled" },
 	{ "AuthenticationFailed", REMOTE_NEVER, "the SAS is wrong, or has expired" },
-	{ "AuthorizationFailure", REMOTE_NEVER, "the store does not let this machine in" },
+	{ "AuthorizationFailure", REMOTE_NEVER, "the store does not accept this machine" },
 	{ "AuthorizationPermissionMismatch", REMOTE_NEVER,
 	  "the SAS does not allow this (sp=cw does)" },
-	{ "AuthorizationProtocolMismatch", REMOTE_NEVER, "the SAS is for https:// alone" },
+	{ "AuthorizationProtocolMismatch", REMOTE_NEVER, "the SAS is for https:// only" },
 	{ "AuthorizationSourceIPMismatch", REMOTE_NEVER,
-	  "the SAS is for another address than ours" },
+	  "the SAS is for a different client address" },
 	{ "BlobAlreadyExists", REMOTE_NEVER, "exists; --force replaces it" },
-	{ "BlobImmutableDueToPolicy", REMOTE_NEVER, "the container's policy keeps what it has" },
-	{ "ConditionNotMet", REMOTE_NEVER, "exists, or somebody else has written it" },
+	{ "BlobImmutableDueToPolicy", REMOTE_NEVER,
+	  "the container's policy protects its contents" },
+	{ "ConditionNotMet", REMOTE_NEVER, "exists, or somebody else wrote it" },
 	{ "ContainerBeingDeleted", REMOTE_NEVER, "the container is being deleted" },
 	{ "ContainerNotFound", REMOTE_NEVER, "there is no such container" },
 	{ "InternalError", REMOTE_AGAIN, "the store has a problem" },
 	{ "InvalidBlobOrBlock", REMOTE_NEVER,
 	  "somebody else has unfinished blocks under this name; choose another" },
-	{ "InvalidBlobType", REMOTE_NEVER, "exists, and is no block blob" },
-	{ "InvalidBlockList", REMOTE_NEVER, "blocks are missing there" },
-	{ "LeaseIdMissing", REMOTE_NEVER, "somebody holds a lease of it" },
-	{ "Md5Mismatch", REMOTE_AGAIN, "it was damaged on its way" },
+	{ "InvalidBlobType", REMOTE_NEVER, "exists, and is not a block blob" },
+	{ "InvalidBlockList", REMOTE_NEVER, "the store has lost blocks" },
+	{ "LeaseIdMissing", REMOTE_NEVER, "somebody holds a lease on it" },
+	{ "Md5Mismatch", REMOTE_AGAIN, "it was damaged in transit" },
 	{ "OperationTimedOut", REMOTE_AGAIN, "the store has a problem" },
 	{ "ServerBusy", REMOTE_AGAIN, "the store is busy" },
 	{ "UnauthorizedBlobOverwrite", REMOTE_NEVER,
-	  "exists, and the SAS does not allow to replace it" },
+	  "exists, and the SAS does not allow replacing it" },
 };
 
 static const char *advice_of_status(unsigned status)
@@ -130,10 +131,10 @@ static const char *advice_of_status(unsigned status)
 		return "there is no such container";
 	case 411:
 	case 413:
-		return "the store takes no blocks of this size";
+		return "the store does not accept blocks of this size";
 	default:
 		return status >= 300 && status < 400
-			       ? "the store sends us elsewhere: give it that address"
+			       ? "the store redirects to another address: use that one"
 			       : "the store refuses";
 	}
 }

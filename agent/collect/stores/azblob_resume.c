@@ -153,8 +153,8 @@ static const struct run *choose_run(const struct azblob *b, const struct runs *r
 			return &runs->at[i];
 	if (!runs->n || b->o->upload) {
 		err_set(e, ST_OUTPUT,
-			"no upload of this name is unfinished there: what had arrived is in the "
-			"blob, or nothing had");
+			"there is no unfinished upload of this name: it is complete, or nothing "
+			"had arrived");
 		return NULL;
 	}
 	if (runs->n == 1)
@@ -163,7 +163,7 @@ static const struct run *choose_run(const struct azblob *b, const struct runs *r
 		log_warning("unfinished-upload", "%s: unfinished: --upload-id %s", b->remote.shown,
 			    runs->at[i].name);
 	err_set(e, ST_OUTPUT,
-		"%zu uploads of this name are unfinished there: name one with --upload-id",
+		"there are %zu unfinished uploads of this name: choose one with --upload-id",
 		runs->n);
 	return NULL;
 }
@@ -187,7 +187,7 @@ static struct remote_result take_state(struct azblob *b, const json_t *state, st
 	if (!run || !is_run(run) || size <= 0 || size > (json_int_t)AZBLOB_BLOCK_MOST) {
 		return (struct remote_result){
 			.end = REMOTE_NEVER,
-			.st = err_set(e, ST_INPUT, "the state is not of an upload to azblob"),
+			.st = err_set(e, ST_INPUT, "the state file is not for an upload to azblob"),
 		};
 	}
 	strcpy(b->run, run);
@@ -257,7 +257,7 @@ struct remote_result azblob__resume(struct remote *remote, const json_t *state, 
 	if (r.end != REMOTE_DONE)
 		return r;
 	if (there == THERE_UNKNOWN) {
-		err_set(e, ST_OUTPUT, "to see what is there the SAS must allow to read (sp=rcw)");
+		err_set(e, ST_OUTPUT, "to list the blocks, the SAS must allow reading (sp=rcw)");
 		return never;
 	}
 	if (!state)

@@ -101,7 +101,7 @@ enum status link_probe(struct network *n, struct link_speed *ret, struct err *e)
 	if (!st)
 		st = remote_open(&n->remote, &r, e);
 	if (!st && !r->ops->probe)
-		err_set(e, ST_OUTPUT, "this kind of address cannot be measured");
+		err_set(e, ST_OUTPUT, "--probe-link cannot measure this kind of address");
 	else if (!st)
 		st = measure(n, r, noise, ret, e);
 	if (st)

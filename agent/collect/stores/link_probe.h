@@ -16,7 +16,7 @@ struct link_speed {
 	uint64_t rate;      /* bytes a second; 0: was not measured */
 	uint64_t bytes, ns; /* what it was measured over: the largest pieces */
 	uint64_t sent;      /* bytes in all */
-	char left[256];     /* what of it is still there, for people; "": nothing is known to be */
+	char left[256];     /* what the probe left behind, as text; "": nothing known */
 };
 
 /*

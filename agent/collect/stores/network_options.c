@@ -63,16 +63,15 @@ enum status network_options_check(const struct cli *cli, const struct network_op
 	const struct option_def *given = cli_given_of(cli, &network_option_group);
 
 	if (o->to && output)
-		return cli_usage(cli, e, "-o and --to both say where to write");
+		return cli_usage(cli, e, "-o and --to cannot be combined");
 	if (output && is_address(output) && address_is_secret(output))
 		return cli_usage(cli, e,
-				 "the address holds a secret, which every list of processes shows: "
-				 "put it into a file, and name that with --to @FILE");
+				 "the address contains a secret, which every process list shows: "
+				 "put it into a file and use --to @FILE");
 	if (o->proxy && address_is_secret(o->proxy))
-		return cli_usage(
-			cli, e,
-			"the proxy's password would be in every list of processes: put its "
-			"address into a file, and name that with --proxy @FILE");
+		return cli_usage(cli, e,
+				 "every process list would show the proxy's password: put its "
+				 "address into a file and use --proxy @FILE");
 	if (given && !o->to && !(output && is_address(output)))
 		return cli_usage(cli, e, "--%s is for addresses such as s3://BUCKET/KEY",
 				 given->name);

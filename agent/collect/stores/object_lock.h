@@ -48,7 +48,7 @@ bool object_lock_parse_time(const char *text, uint64_t *ret);
 /* "governance" */
 const char *object_lock_mode(enum lock_mode mode);
 
-/* {"mode", "until", "kept": true, false, or null if nobody knows}; NULL of no lock. */
+/* {"mode", "until", "kept": true, false, or null if unknown}; NULL without a lock. */
 json_t *object_lock_json(const struct object_lock *l);
 /* Mode and time of such an object; false if they are not there. */
 bool object_lock_from_json(const json_t *doc, struct object_lock *ret);

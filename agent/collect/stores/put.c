@@ -46,8 +46,8 @@ static enum status put_open(const struct remote_options *o, struct remote **ret,
 		return st;
 	if (!o->exactly)
 		return err_set(e, ST_USAGE,
-			       "https: a PUT must know its length beforehand; acquire into a file "
-			       "and 'ramseal upload' that, or acquire to s3:// or tls://");
+			       "https: a PUT must know its length in advance; acquire into a file "
+			       "and use 'ramseal upload', or acquire to s3:// or tls://");
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(e);
@@ -66,15 +66,15 @@ static const struct {
 	unsigned status;
 	const char *means;
 } meanings[] = {
-	{ 401, "the address does not allow this, or no longer" },
-	{ 403, "the address does not allow this, or no longer" },
-	{ 404, "there is no such folder" },
-	{ 405, "the server takes no PUT" },
-	{ 409, "there is no such folder" },
-	{ 411, "the server takes no files of this size" },
+	{ 401, "the address does not allow this, or has expired" },
+	{ 403, "the address does not allow this, or has expired" },
+	{ 404, "there is no such directory" },
+	{ 405, "the server does not accept PUT" },
+	{ 409, "there is no such directory" },
+	{ 411, "the server does not accept files of this size" },
 	{ 412, "exists; --force replaces it" },
-	{ 413, "the server takes no files of this size" },
-	{ 501, "the server takes no PUT" },
+	{ 413, "the server does not accept files of this size" },
+	{ 501, "the server does not accept PUT" },
 	{ 507, "the server is full" },
 };
 
@@ -82,9 +82,9 @@ static const struct {
 static const char *meaning_otherwise(const struct http_answer *a)
 {
 	if (a->status >= 300 && a->status < 400)
-		return "the server sends us elsewhere: give it that address";
+		return "the server redirects to another address: use that one";
 	if (a->status == 400 && a->len && strstr(a->body, "SSL certificate"))
-		return "the server wants a certificate of ours that it trusts: see --client-cert";
+		return "the server requires a client certificate that it trusts: see --client-cert";
 	return "the server refuses";
 }
 
@@ -181,11 +181,11 @@ static struct remote_result is_it_ours(struct put *p, struct err *e)
 		ret = done;
 	else if (a.status == 404)
 		err_set(e, ST_OUTPUT,
-			"was refused because something had the name, and nothing has it now: send "
-			"it again");
+			"was refused because the name existed, but it does not exist any more: "
+			"send it again");
 	else if (ret.end == REMOTE_NEVER && a.status)
 		err_set(e, ST_OUTPUT,
-			"exists, and may be ours, because an answer was lost: compare their "
+			"exists, and may be this file, because an answer was lost: compare the "
 			"SHA-256, or replace it with --force");
 	http_answer_deinit(&a);
 	return ret;

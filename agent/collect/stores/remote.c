@@ -12,7 +12,7 @@ static enum status open_kind(const struct remote_ops *ops, const struct remote_o
 	enum status st;
 
 	if (o->lock.mode && !ops->lock)
-		return err_set(e, ST_USAGE, "--object-lock: '%s:' cannot lock what it keeps",
+		return err_set(e, ST_USAGE, "--object-lock: '%s:' does not support locks",
 			       ops->scheme);
 	st = ops->open(o, ret, e);
 	if (!st)
@@ -51,8 +51,8 @@ enum status remote_check_url(const char *url, const struct http_options *o, stru
 		if (o->pin || o->ca)
 			return ST_OK;
 		return err_set(e, ST_USAGE,
-			       "name the server's key with --pin, or those who sign it with --ca: "
-			       "this machine's own certificates are not trusted");
+			       "give the server's key with --pin, or its CA with --ca: this "
+			       "machine's own certificates are not trusted");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(here); i++) {
 		const size_t end = n + strlen(here[i]);
@@ -60,7 +60,7 @@ enum status remote_check_url(const char *url, const struct http_options *o, stru
 		if (!strncmp(url + n, here[i], end - n) && (!url[end] || strchr(":/?", url[end])))
 			return ST_OK;
 	}
-	return err_set(e, ST_USAGE, "http:// would send memory in the clear; use https://");
+	return err_set(e, ST_USAGE, "http:// would send memory unencrypted; use https://");
 }
 
 void remote_destroy(struct remote *r)

@@ -18,7 +18,7 @@
 
 struct remote;
 
-/* What opens a store; what is not there is { 0 } or NULL. */
+/* The credentials of a store; missing ones are { 0 } or NULL. */
 struct remote_keys {
 	struct secret id, secret, token;
 	char *region, *endpoint; /* "eu-central-1"; "https://HOST[:PORT]", NULL: Amazon's */
@@ -41,8 +41,8 @@ struct remote_options {
 /* How an operation ended. */
 enum remote_end {
 	REMOTE_DONE,
-	REMOTE_AGAIN, /* it may do better later: the same is asked again */
-	REMOTE_NEVER, /* it is the last word; `e` says why, in one line that names what to do */
+	REMOTE_AGAIN, /* worth a retry: the same is asked again */
+	REMOTE_NEVER, /* final; `e` says why, and what to do, in one line */
 };
 
 struct remote_result {
@@ -55,7 +55,7 @@ struct remote_piece {
 	uint64_t number; /* from 0 */
 	uint64_t offset; /* number * piece_size; behind that only if where() said so */
 	const void *at;
-	size_t len; /* up to the end of the piece; of the last one, what there is */
+	size_t len; /* up to the end of the piece; the last one may be shorter */
 	bool last;  /* nothing follows; false if that was not known yet */
 };
 
@@ -70,7 +70,7 @@ struct remote_ops {
 	enum status (*open)(const struct remote_options *o, struct remote **ret, struct err *e);
 
 	/*
-	 * The first talk: rights, and that nothing of the name is there (unless `replace`). May be
+	 * The first exchange: checks rights, and that the name is free (unless `replace`). May be
 	 * asked again after REMOTE_AGAIN.
 	 */
 	struct remote_result (*begin)(struct remote *r, struct err *e);

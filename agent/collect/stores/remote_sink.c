@@ -116,8 +116,7 @@ static void tell_memory(const struct network *n, struct uploader *u)
 	uploader_stats(u, &s);
 	text_size(s.memory, size);
 	if (s.memory > n->uploader.spool)
-		log_warning("spool-larger",
-			    "%s: two pieces of what may come to this target are %s of memory",
+		log_warning("spool-larger", "%s: two parts of such an upload take %s of memory",
 			    n->shown, size);
 }
 
@@ -126,7 +125,7 @@ static void tell_how_to_finish(const struct uploader *u)
 	_cleanup_free_ char *how = uploader_how_to_finish(u);
 
 	if (how)
-		log_info("upload-begins", "%s: should ramseal be killed, %s completes what arrived",
+		log_info("upload-begins", "%s: if ramseal is killed, %s completes what has arrived",
 			 uploader_shown(u), how);
 }
 

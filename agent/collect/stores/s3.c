@@ -64,7 +64,7 @@ static enum status take_address(struct s3 *s, const char *address, struct err *e
 		return err_set(e, ST_USAGE, "the address is not %s://BUCKET/KEY",
 			       s->kind->ops->scheme);
 	if (memchr(bucket, '@', (size_t)(slash - bucket)))
-		return err_set(e, ST_USAGE, "%s: keys are no part of the address: see --keys",
+		return err_set(e, ST_USAGE, "%s: keys do not belong in the address: see --keys",
 			       s->kind->ops->scheme);
 	s->bucket = text_copy(bucket, (size_t)(slash - bucket));
 	s->key = strdup(slash + 1);
@@ -98,10 +98,10 @@ static enum status open_s3(struct s3 *s, struct err *e)
 	if (st)
 		return st;
 	if (region && strlen(region) >= sizeof(s->region))
-		return err_set(e, ST_USAGE, "AWS_REGION is no region");
+		return err_set(e, ST_USAGE, "AWS_REGION is not a region");
 	strcpy(s->region, region && *region ? region : "us-east-1");
 	if (!s3__is_region(s->region))
-		return err_set(e, ST_USAGE, "AWS_REGION is no region");
+		return err_set(e, ST_USAGE, "AWS_REGION is not a region");
 	if (s->o->keys->endpoint && !(s->endpoint = strdup(s->o->keys->endpoint)))
 		return err_nomem(e);
 	st = s3__locate(s, e);
@@ -183,8 +183,8 @@ static struct remote_result taken(struct err *e)
 static struct remote_result unseen(struct err *e)
 {
 	err_set(e, ST_OUTPUT,
-		"the store cannot create only, nor say whether something has the name; "
-		"--force replaces what has");
+		"the store can neither refuse to overwrite nor say whether the name exists; "
+		"--force overwrites");
 	return never;
 }
 
@@ -202,7 +202,7 @@ static struct remote_result take_upload(struct s3 *s, const struct http_answer *
 	size_t len;
 
 	if (!xml_find(a->body, a->len, "UploadId", id, sizeof(id)) || !*id) {
-		err_set(e, ST_OUTPUT, "the answer names no upload");
+		err_set(e, ST_OUTPUT, "the answer has no upload ID");
 		return never;
 	}
 	free(s->upload);
@@ -242,8 +242,8 @@ static struct remote_result s3_begin(struct remote *remote, struct err *e)
 		r = take_upload(s, &a, e);
 	else if (s->o->lock.mode && refuses_lock(code))
 		err_set(e, ST_OUTPUT,
-			"the store refuses the lock (HTTP %u %s): Object Lock has to be enabled "
-			"for the bucket, and the time to be in the future",
+			"the store refused the lock (HTTP %u %s): enable Object Lock for the "
+			"bucket, and choose a time in the future",
 			a.status, code);
 	http_answer_deinit(&a);
 	return r;
@@ -333,7 +333,7 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
 	if (!query)
 		return no_memory(e);
 	if (p->number >= S3_PARTS_MAX) {
-		err_set(e, ST_OUTPUT, "more came than was expected: all %d parts are used",
+		err_set(e, ST_OUTPUT, "more data than expected: all %d parts are used",
 			S3_PARTS_MAX);
 		return never;
 	}
@@ -403,7 +403,7 @@ static struct remote_result without_condition(struct s3 *s, uint64_t total, stru
 	if (r.end != REMOTE_DONE || ours)
 		return r;
 	s->unconditional = true;
-	err_set(e, ST_OUTPUT, "the store cannot create only");
+	err_set(e, ST_OUTPUT, "the store does not support creating without overwriting");
 	return (struct remote_result){ .end = REMOTE_AGAIN };
 }
 
@@ -430,7 +430,7 @@ static struct remote_result ask_complete(struct s3 *s, const struct s3_request *
 	struct remote_result r = s3__ask(s, ask, &a, code, NULL, e);
 
 	if (r.end == REMOTE_DONE && !is_completion(&a)) {
-		err_set(e, ST_OUTPUT, "the store does not say that the upload is complete");
+		err_set(e, ST_OUTPUT, "the store did not confirm that the upload is complete");
 		r.end = REMOTE_AGAIN;
 	}
 	if (s->unsure && r.end == REMOTE_NEVER && (a.status == 404 || a.status == 412))

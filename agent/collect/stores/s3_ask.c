@@ -183,27 +183,28 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
 /* What S3 calls errors (API Reference, "Error responses"), and what to do about them. */
 static const struct store_error known[] = {
 	{ "AccessDenied", REMOTE_NEVER, "the keys do not allow this" },
-	{ "BadDigest", REMOTE_AGAIN, "it was damaged on its way" },
+	{ "BadDigest", REMOTE_AGAIN, "it was damaged in transit" },
 	{ "BucketNotFound", REMOTE_NEVER, "there is no such bucket" },
 	{ "ConditionalRequestConflict", REMOTE_AGAIN, "somebody else is writing it" },
 	{ "EntityTooSmall", REMOTE_NEVER, "the store wants larger parts" },
 	{ "ExpiredToken", REMOTE_NEVER, "the session token has expired: get a new one" },
-	{ "IncompleteBody", REMOTE_AGAIN, "it was cut off on its way" },
+	{ "IncompleteBody", REMOTE_AGAIN, "it was cut off in transit" },
 	{ "InternalError", REMOTE_AGAIN, "the store has a problem" },
 	{ "InvalidAccessKeyId", REMOTE_NEVER, "the store does not know the access key" },
-	{ "InvalidDigest", REMOTE_AGAIN, "it was damaged on its way" },
+	{ "InvalidDigest", REMOTE_AGAIN, "it was damaged in transit" },
 	{ "InvalidToken", REMOTE_NEVER, "the session token is wrong" },
 	{ "NoSuchBucket", REMOTE_NEVER, "there is no such bucket" },
 	{ "NoSuchUpload", REMOTE_NEVER, "the upload was removed there, or has been completed" },
 	{ "OperationAborted", REMOTE_AGAIN, "somebody else is writing it" },
 	{ "PreconditionFailed", REMOTE_NEVER, "exists; --force replaces it" },
 	{ "QuotaExceeded", REMOTE_NEVER, "the store is full" },
-	{ "RequestTimeout", REMOTE_AGAIN, "it came too slowly" },
-	{ "RequestTimeTooSkewed", REMOTE_NEVER, "the clock of one of both is wrong" },
+	{ "RequestTimeout", REMOTE_AGAIN, "it arrived too slowly" },
+	{ "RequestTimeTooSkewed", REMOTE_NEVER,
+	  "the clock of this machine or of the store is wrong" },
 	{ "ServiceUnavailable", REMOTE_AGAIN, "the store has a problem" },
 	{ "SignatureDoesNotMatch", REMOTE_NEVER, "the secret key is wrong" },
 	{ "SlowDown", REMOTE_AGAIN, "the store is busy" },
-	{ "XAmzContentSHA256Mismatch", REMOTE_AGAIN, "it was damaged on its way" },
+	{ "XAmzContentSHA256Mismatch", REMOTE_AGAIN, "it was damaged in transit" },
 };
 
 /* What the status says alone: HEAD has no body. */
@@ -217,13 +218,13 @@ static const char *advice_of_status(unsigned status)
 		return "there is no such bucket";
 	case 411:
 	case 413:
-		return "the store takes no parts of this size";
+		return "the store does not accept parts of this size";
 	case 412:
 		return "exists; --force replaces it";
 	default:
-		return status >= 300 && status < 400 ? "it is elsewhere: set AWS_REGION or "
-						       "AWS_ENDPOINT_URL"
-						     : "";
+		return status >= 300 && status < 400
+			       ? "the bucket is elsewhere: set AWS_REGION or AWS_ENDPOINT_URL"
+			       : "";
 	}
 }
 

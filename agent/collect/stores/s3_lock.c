@@ -16,7 +16,7 @@ static bool take_retention(const struct http_answer *a, struct object_lock *ret,
 	if (!xml_find(a->body, a->len, "Mode", mode, sizeof(mode)) ||
 	    !xml_find(a->body, a->len, "RetainUntilDate", until, sizeof(until)) ||
 	    !object_lock_parse_time(until, &ret->until)) {
-		err_set(e, ST_OUTPUT, "the store does not say until when it keeps it");
+		err_set(e, ST_OUTPUT, "the store does not say how long it retains the object");
 		return false;
 	}
 	if (!strcmp(mode, "COMPLIANCE"))
@@ -39,7 +39,7 @@ static struct remote_result judge_lock(struct s3 *s, const struct http_answer *a
 		return done;
 	}
 	object_lock_time(there.until, until);
-	err_set(e, ST_OUTPUT, "the store keeps it in %s mode until %s only",
+	err_set(e, ST_OUTPUT, "the store retains the object in %s mode only until %s",
 		object_lock_mode(there.mode), until);
 	return never;
 }
@@ -64,7 +64,8 @@ struct remote_result s3__lock(struct remote *remote, struct err *e)
 		r = done;
 	else if (r.end == REMOTE_NEVER && a.status) {
 		s->remote.lock.seen = LOCK_MISSING;
-		err_set(e, ST_OUTPUT, "the store does not lock it (HTTP %u %s)", a.status, code);
+		err_set(e, ST_OUTPUT, "the store did not lock the object (HTTP %u %s)", a.status,
+			code);
 	}
 	http_answer_deinit(&a);
 	return r;

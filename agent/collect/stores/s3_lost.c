@@ -38,8 +38,9 @@ static struct remote_result is_gone(struct s3 *s, enum gone *ret, struct err *e)
 static struct remote_result not_known(enum gone gone, struct err *e)
 {
 	err_set(e, ST_OUTPUT,
-		"the answer to its completion was lost, and %s whether it was done: look there",
-		gone == GONE_UNKNOWN ? "nothing there tells us" : "the keys do not let us see");
+		"the answer to the completion was lost, and %s whether it succeeded: check there",
+		gone == GONE_UNKNOWN ? "the store does not show"
+				     : "the keys do not allow checking");
 	return never;
 }
 

@@ -199,15 +199,15 @@ static struct remote_result judge_uploads(struct s3 *s, const struct http_answer
 	}
 	if (!n) {
 		err_set(e, ST_OUTPUT,
-			"no upload of this name is unfinished there: it was completed or removed, "
-			"or never began");
+			"there is no unfinished upload of this name: it was completed or removed, "
+			"or never started");
 		return never;
 	}
 	if (n > 1) {
 		take_uploads(s, a, true, &u, &n);
 		err_set(e, ST_OUTPUT,
-			"%zu uploads of this name are unfinished there: name one "
-			"with --upload-id",
+			"there are %zu unfinished uploads of this name: choose one with "
+			"--upload-id",
 			n);
 		return never;
 	}
@@ -255,7 +255,7 @@ static struct remote_result take_state(struct s3 *s, const json_t *state, struct
 	    strlen(region) >= sizeof(s->region) || !s3__is_region(region)) {
 		return (struct remote_result){
 			.end = REMOTE_NEVER,
-			.st = err_set(e, ST_INPUT, "the state is not of an upload to s3"),
+			.st = err_set(e, ST_INPUT, "the state file is not for an upload to s3"),
 		};
 	}
 	if (!s->endpoint && endpoint && !(s->endpoint = strdup(endpoint)))
@@ -276,8 +276,8 @@ struct remote_result s3__resume(struct remote *remote, const json_t *state, uint
 		return (struct remote_result){
 			.end = REMOTE_NEVER,
 			.st = err_set(e, ST_USAGE,
-				      "--object-lock: the days began with the upload that was cut "
-				      "off; give the time instead"),
+				      "--object-lock: days count from the upload that was cut off; "
+				      "give a time instead"),
 		};
 	free(s->upload);
 	s->upload = NULL;

@@ -53,8 +53,7 @@ static struct remote_result refused(struct sender *s, const struct frame_refused
 /* Of a receiver that has its key, but does not keep to the protocol. */
 static struct remote_result nonsense(struct sender *s, struct err *e)
 {
-	err_set(e, ST_OUTPUT,
-		"the receiver answers what makes no sense here; is it of this version?");
+	err_set(e, ST_OUTPUT, "unexpected answer from the receiver; is it the same version?");
 	sender_hang_up(s);
 	return never;
 }
@@ -100,7 +99,7 @@ static struct remote_result answer(struct sender *s, struct frame *ret, struct e
 
 	if (r.end != REMOTE_DONE || !none)
 		return r;
-	err_set(e, ST_OUTPUT, "the receiver is silent");
+	err_set(e, ST_OUTPUT, "the receiver does not answer");
 	sender_hang_up(s);
 	return (struct remote_result){ .end = REMOTE_AGAIN };
 }
@@ -117,7 +116,7 @@ static bool take_ack(struct sender *s, const struct frame *f)
 static struct remote_result too_large(struct sender *s, uint64_t most, struct err *e)
 {
 	err_set(e, ST_OUTPUT,
-		"the receiver takes %" PRIu64 " bytes of one file (its --max-size), and this one "
+		"the receiver accepts %" PRIu64 " bytes per file (its --max-size), and this one "
 		"has %" PRIu64,
 		most, s->hello.expected);
 	sender_hang_up(s);
@@ -265,7 +264,7 @@ static struct remote_result judge(struct sender *s, const struct frame_end *end,
 
 	if (d->total != end->total ||
 	    (has_hash(end) && memcmp(d->sha256, end->sha256, SHA256_SIZE))) {
-		err_set(e, ST_OUTPUT, "the receiver has other bytes than were sent");
+		err_set(e, ST_OUTPUT, "the receiver's bytes differ from those that were sent");
 		return never;
 	}
 	s->acknowledged = d->total;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * This end of tls://, over any link: what is said when, and what of it is known to be kept
- * (PROTOCOL.md, section 3). It has no buffers: whoever sends keeps what was not acknowledged.
+ * The sender of tls://, over any link: its exchange of frames, and what the receiver is known to
+ * keep (PROTOCOL.md, section 3). It has no buffers: the caller keeps what was not acknowledged.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_STORES_SENDER_H
 #define RAMSEAL_AGENT_COLLECT_STORES_SENDER_H
@@ -32,8 +32,8 @@ enum status sender_init(struct sender *s, uint64_t expected, const char *name, u
 void sender_deinit(struct sender *s);
 
 /*
- * The first talk of a connection. The link is owned from now on, also after a failure. REMOTE_NEVER
- * if it is known that all of it is more than the receiver takes.
+ * The first exchange on a connection. The link is owned from now on, even after a failure.
+ * REMOTE_NEVER if it is known that all of it is more than the receiver accepts.
  */
 struct remote_result sender_greet(struct sender *s, struct link *l, struct err *e);
 

@@ -137,8 +137,7 @@ static size_t write_memory(struct spool *s, const uint8_t *p, size_t len)
 static void give_up_file(struct spool *s, int error)
 {
 	log_warning("spool-full",
-		    "the spool on disk takes no more: %s; from now on there is only "
-		    "the one in memory",
+		    "the spool on disk failed: %s; continuing with the spool in memory",
 		    strerror(error));
 	pthread_mutex_lock(&s->lock);
 	s->full = true;

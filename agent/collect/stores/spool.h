@@ -32,13 +32,13 @@ uint64_t spool_end(struct spool *s);
 uint64_t spool_room(struct spool *s);
 
 /*
- * The writer's: takes what there is room for, and says how much. A file that is full, or broken,
+ * For the writer: accepts what fits, and returns how much. A file that is full, or broken,
  * is not written to any more, which is logged once: then there is as much room as in memory.
  */
 size_t spool_write(struct spool *s, const void *p, size_t len);
 
 /*
- * The reader's. spool_fill() moves to memory what there is room for. spool_at(): those bytes from
+ * For the reader. spool_fill() moves to memory what fits. spool_at(): those bytes from
  * `at` on that lie in memory in one piece, `len` at most; a `piece` that begins at a multiple of
  * its size always does. They stay until they are forgotten. ST_OUTPUT if the file cannot be read.
  * *ret_moved: there may be more room than before.

@@ -103,7 +103,7 @@ static enum status take_way(struct tls_remote *t, const struct http_options *o, 
 
 	if (!o->pin)
 		return err_set(e, ST_USAGE,
-			       "tls:// wants --pin: the receiver prints its own when it starts");
+			       "tls:// needs --pin: the receiver prints its pin when it starts");
 	return http_create(&way, &t->way, e);
 }
 
@@ -149,9 +149,8 @@ static struct remote_result wrong_key(const struct tls_remote *t, struct err *e)
 			why.message, tls_key_pin(t->key));
 	else
 		err_set(e, ST_OUTPUT,
-			"%.200s (a new one was made for this run: give one that the receiver "
-			"knows, "
-			"with --client-key, or start it with --any-sender)",
+			"%.200s (a new key was made for this run: give one that the receiver knows "
+			"with --client-key, or start the receiver with --any-sender)",
 			why.message);
 	return (struct remote_result){ .end = REMOTE_NEVER };
 }
@@ -173,7 +172,7 @@ static void warn_of_size(const struct tls_remote *t)
 	text_size(t->sender.most, most);
 	text_size(t->sender.hello.expected, expected);
 	log_warning("receiver-size",
-		    "%s takes %s of one file (its --max-size), and up to %s may come",
+		    "%s accepts %s per file (its --max-size), and up to %s may be sent",
 		    t->remote.shown, most, expected);
 }
 
@@ -302,7 +301,7 @@ const struct remote_ops remote_tls = {
 	.settle = tls_settle,
 	.finish = tls_finish,
 	.probe = tls_probe,
-	.probe_is = "an upload that broke off",
+	.probe_is = "an incomplete upload",
 	.probe_leaves = "the receiver keeps what was sent, as a file that is no container, and "
 			"lines in its log",
 	.abandon = tls_abandon,

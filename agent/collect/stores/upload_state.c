@@ -80,9 +80,9 @@ static enum status parse(json_t *doc, struct upload_state *ret, struct err *e)
 	json_t *state = json_object_get(doc, "state");
 
 	if (!json_is_string(address) || !json_is_object(state))
-		return err_set(e, ST_INPUT, "is no state of an upload");
+		return err_set(e, ST_INPUT, "is not a state file of an upload");
 	if (json_is_object(lock) && !object_lock_from_json(lock, &ret->lock))
-		return err_set(e, ST_INPUT, "its lock is none");
+		return err_set(e, ST_INPUT, "its object lock is not valid");
 	ret->address = strdup(json_string_value(address));
 	ret->state = json_incref(state);
 	return ret->address ? ST_OK : err_nomem(e);

@@ -179,8 +179,8 @@ enum status uploader_complete(struct remote *r, const json_t *state,
 
 	if (!r->ops->resume)
 		return err_set(e, ST_USAGE, "%s: %s", r->shown,
-			       r->ops->whole ? "keeps nothing that is cut off: upload it again"
-					     : "completes by itself what ends early");
+			       r->ops->whole ? "does not keep incomplete uploads: upload it again"
+					     : "completes incomplete uploads by itself");
 	if (!uploader__insist(&u, ask_resume, e) || !uploader__insist(&u, ask_end, e))
 		return err_add(e, u.refused ? u.refused : ST_OUTPUT, "%s", r->shown);
 	*ret = u.has;

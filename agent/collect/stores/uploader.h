@@ -17,7 +17,7 @@
 
 #define SPOOL_DEFAULT      ((size_t)64 << 20)
 #define PATIENCE_DEFAULT_S 3600
-#define PATIENCE_SHORT_S   60 /* so long the first talk may fail, and what is asked at an end */
+#define PATIENCE_SHORT_S   60 /* so long the first exchange may fail, and what is asked at an end */
 /*
  * Behind a signal: so long without progress it is tried to send the rest, and nothing is begun any
  * more after so long. One request may then still run into its own limit of 30 s. systemd kills
@@ -48,7 +48,7 @@ struct uploader_options {
 	const char *state_path;
 	/* Its lines of the log are shown, but are no part of the container. */
 	bool log_apart;
-	/* Becomes true when the first talk has gone well, before anything is sent; or NULL. */
+	/* Becomes true after a successful first exchange, before anything is sent; or NULL. */
 	_Atomic bool *began;
 	/* When a signal was noticed by who waits for the other end; 0: none was; or NULL. */
 	const _Atomic uint64_t *signalled;

@@ -103,7 +103,7 @@ static bool try_later(struct uploader *u, unsigned wait_ms, struct err *e)
 	until = deadline(u);
 	if (now >= until) {
 		text_duration((now - u->since) / NS_PER_SECOND, text);
-		err_add(e, ST_OUTPUT, "given up after %s without progress", text);
+		err_add(e, ST_OUTPUT, "gave up after %s without progress", text);
 		return false;
 	}
 	if (!u->failures++)
@@ -244,7 +244,7 @@ static bool put_piece(struct uploader *u, const struct remote_piece *p, struct e
 	u->next = spool_begin(u->spool);
 	if (moved)
 		return true;
-	err_set(e, ST_OUTPUT, "takes nothing of what is sent");
+	err_set(e, ST_OUTPUT, "the server accepts no data");
 	return try_later(u, 0, e);
 }
 
@@ -260,7 +260,7 @@ static bool settle(struct uploader *u, struct err *e)
 		return failed_for_now(u, r, e);
 	if (moved)
 		return true;
-	err_set(e, ST_OUTPUT, "acknowledges nothing of what was sent");
+	err_set(e, ST_OUTPUT, "the server acknowledged nothing");
 	return try_later(u, 0, e);
 }
 
@@ -280,7 +280,7 @@ static void make_checkpoint(struct uploader *u)
 		u->checkpointed = spool_begin(u->spool);
 	u->no_checkpoint = r.end == REMOTE_NEVER;
 	if (u->no_checkpoint)
-		log_warning("no-checkpoints", "%s: %s; nothing of it can be read before its end",
+		log_warning("no-checkpoints", "%s: %s; it cannot be read before it is complete",
 			    u->remote->shown, e.message);
 	u->checkpoint_at = uploader__now(u) + CHECKPOINT_EVERY_S * NS_PER_SECOND;
 }
@@ -419,12 +419,11 @@ enum status uploader__lock(struct uploader *u, struct err *e)
 		const struct err why = *e;
 
 		return err_set(e, ST_OUTPUT,
-			       "%s: is complete there, but not known to be locked: %.300s",
+			       "%s: the upload is complete, but the lock is not confirmed: %.300s",
 			       u->remote->shown, why.message);
 	}
 	if (l->seen == LOCK_UNSEEN)
-		log_warning("object-lock-unseen",
-			    "%s: the store does not let us see whether it is locked",
+		log_warning("object-lock-unseen", "%s: the store does not allow checking the lock",
 			    u->remote->shown);
 	return ST_OK;
 }

@@ -21,8 +21,8 @@ enum status authority_check(const struct authority *a, struct err *e)
 		return err_set(e, ST_USAGE, "--timestamp-ca is for https://");
 	if (!plain && !a->ca)
 		return err_set(e, ST_USAGE,
-			       "https:// needs --timestamp-ca: no certificate of this machine is "
-			       "trusted");
+			       "https:// needs --timestamp-ca: this machine's own certificates are "
+			       "not trusted");
 	/* What is wrong with the certificates shows here, and not when the acquisition is over. */
 	st = http_create(&(struct http_options){ .ca = a->ca }, &http, e);
 	if (!st)

@@ -179,10 +179,10 @@ enum status frame_get_header(const uint8_t header[static FRAME_HEADER], enum fra
 	const uint32_t type = get_le32(header), len = get_le32(header + 4);
 
 	if (type < FRAME_HELLO || type > FRAME_REFUSED)
-		return err_set(e, ST_CORRUPT, "no frame of ramseal's");
+		return err_set(e, ST_CORRUPT, "not a ramseal frame");
 	if (len < lengths[type].least || len > lengths[type].most)
-		return err_set(e, ST_CORRUPT, "a frame of type %u with %u bytes", (unsigned)type,
-			       (unsigned)len);
+		return err_set(e, ST_CORRUPT, "invalid frame: type %u with %u bytes",
+			       (unsigned)type, (unsigned)len);
 	*ret_type = (enum frame_type)type;
 	*ret_len = len;
 	return ST_OK;
@@ -241,7 +241,7 @@ static enum status get_data(struct cursor *c, struct frame_data *ret, struct err
 	ret->len = c->left;
 	return ret->len <= UINT64_MAX - ret->offset
 		       ? ST_OK
-		       : err_set(e, ST_CORRUPT, "DATA: beyond all sizes");
+		       : err_set(e, ST_CORRUPT, "DATA: offset too large");
 }
 
 static enum status get_end(struct cursor *c, struct frame_end *ret, struct err *e)
@@ -323,7 +323,7 @@ enum status frame_get(enum frame_type type, const uint8_t *body, size_t len, str
 	case FRAME_REFUSED:
 		return get_refused(&c, &ret->refused, e);
 	}
-	return err_set(e, ST_CORRUPT, "no frame of ramseal's");
+	return err_set(e, ST_CORRUPT, "not a ramseal frame");
 }
 
 enum status frame_reader_init(struct frame_reader *r, struct err *e)

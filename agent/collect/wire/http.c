@@ -90,7 +90,7 @@ static enum status push_header(struct curl_slist **list, const struct http_heade
 	bool good;
 
 	if (!is_name(h->name) || is_ours(h->name) || strpbrk(h->value, "\r\n"))
-		return err_set(e, ST_USAGE, "a header that cannot be sent");
+		return err_set(e, ST_USAGE, "invalid header");
 	/* To libcurl "name:" is a header to leave out, "name;" one without a value. */
 	if (asprintf(&line, h->value[0] ? "%s: %s" : "%s;%s", h->name, h->value) < 0)
 		return err_nomem(e);
@@ -173,10 +173,10 @@ static void begin(struct http *h, const struct http_place *place)
 static enum status check_trust(const struct http *h, const struct http_place *p, struct err *e)
 {
 	if (p->tls && !h->o.pin && !h->o.ca)
-		return err_set(e, ST_USAGE, "%s: name the server's pin, or a CA", p->shown);
+		return err_set(e, ST_USAGE, "%s: give the server's pin, or a CA", p->shown);
 	if (!p->tls && (h->o.pin || h->o.ca))
-		return err_set(e, ST_USAGE,
-			       "%s: there is no TLS in it, so that no pin or CA counts", p->shown);
+		return err_set(e, ST_USAGE, "%s: does not use TLS, so a pin or CA does not apply",
+			       p->shown);
 	return ST_OK;
 }
 
@@ -263,7 +263,7 @@ static enum status connect_to(struct http *h, const char *url, intptr_t *ret, bo
 	enum status st = http__place(url, &place, e);
 
 	if (st)
-		return err_set(e, ST_USAGE, "that cannot be the name of a host");
+		return err_set(e, ST_USAGE, "not a valid host name");
 	memmove(place.shown, place.shown + strlen("http://"),
 		strlen(place.shown) + 1 - strlen("http://"));
 	st = http__route_init(h, &h->tunnel, e);

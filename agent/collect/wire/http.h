@@ -32,7 +32,7 @@ struct http_options {
 	const char *proxy; /* "http://[USER:PASSWORD@]HOST:PORT", "socks5h://..."; NULL: none */
 	const char *client_cert, *client_key; /* PEM, for servers that ask; NULL: none */
 	unsigned stall_s; /* a request fails when nothing moved for so long; 0: 30 s */
-	/* Bytes that went out: for --bwlimit, which may sleep in here. NULL: nobody counts. */
+	/* Bytes that went out: for --bwlimit, which may sleep in here. NULL: not counted. */
 	void (*sent)(void *arg, size_t len);
 	bool (*stop)(void *arg); /* true: give up at once, with ST_INTERRUPTED; NULL: never */
 	void *arg;

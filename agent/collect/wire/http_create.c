@@ -55,8 +55,7 @@ static enum status check_certificates(const struct secret *pem, const char *what
 	failed = mbedtls_x509_crt_parse(&crt, (const uint8_t *)pem->text, pem->len + 1);
 	mbedtls_x509_crt_free(&crt);
 	/* Above 0: so many of them were not understood. */
-	return failed ? err_set(e, ST_USAGE, "%s: not PEM of certificates that can be used", what)
-		      : ST_OK;
+	return failed ? err_set(e, ST_USAGE, "%s: no usable PEM certificates", what) : ST_OK;
 }
 
 static int psa_random(void *arg, unsigned char *p, size_t len)

@@ -22,10 +22,10 @@ static const struct {
 	const char *text;
 } meanings[] = {
 	{ CURLE_COULDNT_CONNECT, ST_OUTPUT, ALWAYS, WITH_ERRNO, "cannot connect" },
-	{ CURLE_OPERATION_TIMEDOUT, ST_OUTPUT, ALWAYS, BARE, "no connection in time" },
+	{ CURLE_OPERATION_TIMEDOUT, ST_OUTPUT, ALWAYS, BARE, "connection timed out" },
 	{ CURLE_SSL_CONNECT_ERROR, ST_OUTPUT, IF_ANSWERED, WITH_TLS, "TLS failed" },
 	{ CURLE_PEER_FAILED_VERIFICATION, ST_OUTPUT, NEVER, WITH_TLS,
-	  "the server's certificate is not to be trusted" },
+	  "the server's certificate is not trusted" },
 	{ CURLE_SSL_PINNEDPUBKEYNOTMATCH, ST_OUTPUT, NEVER, BARE,
 	  "the server's key is not the pinned one" },
 	{ CURLE_SSL_CERTPROBLEM, ST_USAGE, NEVER, WITH_TLS, "certificate or key" },
@@ -78,9 +78,9 @@ static enum status aborted(const struct http *h, bool *again, struct err *e)
 	if (h->stopped)
 		return err_set(e, ST_INTERRUPTED, "%s: interrupted", h->place->shown);
 	if (h->unreadable)
-		return err_set(e, ST_INPUT, "%s: what is sent cannot be read", h->place->shown);
+		return err_set(e, ST_INPUT, "%s: the data to send cannot be read", h->place->shown);
 	*again = true;
-	return err_set(e, ST_OUTPUT, "%s: nothing came or went for %u s%s", h->place->shown,
+	return err_set(e, ST_OUTPUT, "%s: no data in either direction for %u s%s", h->place->shown,
 		       http__stall_s(h), h->heard ? ", or hardly anything" : "");
 }
 
@@ -102,7 +102,7 @@ enum status http__failed(struct http *h, struct http_route *r, CURLcode code, bo
 		return aborted(h, again, e);
 	if (refused_by_proxy(r->curl, &number)) {
 		*again = http_status_is_passing((unsigned)number);
-		return err_set(e, ST_OUTPUT, "%s: the proxy answers with status %ld",
+		return err_set(e, ST_OUTPUT, "%s: the proxy answered with status %ld",
 			       h->place->shown, number);
 	}
 	if (code == CURLE_WRITE_ERROR && h->builder.st)

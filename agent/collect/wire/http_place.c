@@ -73,7 +73,7 @@ enum status http__place(const char *url, struct http_place *ret, struct err *e)
 	    !fill(u, ret))
 		st = err_set(e, ST_USAGE, "not a URL that begins with http:// or https://");
 	else if (has(u, CURLUPART_USER) || has(u, CURLUPART_PASSWORD))
-		st = err_set(e, ST_USAGE, "%s: a user or password does not belong into a URL",
+		st = err_set(e, ST_USAGE, "%s: a user or password does not belong in a URL",
 			     ret->shown);
 	else if (has(u, CURLUPART_FRAGMENT))
 		st = err_set(e, ST_USAGE, "%s: the URL has a fragment (#)", ret->shown);

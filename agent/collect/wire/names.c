@@ -157,15 +157,15 @@ static enum status failed(const char *host, int status, bool *again, struct err 
 	case ARES_ENOTFOUND:
 	case ARES_ENODATA:
 	case ARES_SUCCESS: /* without any address */
-		return err_set(e, ST_OUTPUT, "%s: no host has that name", host);
+		return err_set(e, ST_OUTPUT, "%s: no such host", host);
 	case ARES_EBADNAME:
 	case ARES_EBADQUERY:
-		return err_set(e, ST_OUTPUT, "%s: that cannot be the name of a host", host);
+		return err_set(e, ST_OUTPUT, "%s: not a valid host name", host);
 	case ARES_ETIMEOUT:
 	case ARES_ECANCELLED:
 	case ARES_ECONNREFUSED:
 		*again = true;
-		return err_set(e, ST_OUTPUT, "%s: no name server answers", host);
+		return err_set(e, ST_OUTPUT, "%s: no name server answered", host);
 	default:
 		*again = true;
 		return err_set(e, ST_OUTPUT, "%s: the name server failed: %s", host,

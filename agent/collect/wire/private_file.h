@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that nobody but us may read: private_file_linux.c and private_file_windows.c. Paths are
+ * Files that only this user may read: private_file_linux.c and private_file_windows.c. Paths are
  * UTF-8. All return -1 with errno.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_PRIVATE_FILE_H

@@ -66,7 +66,7 @@ static enum status read_all(int fd, const char *shown, struct secret *s, size_t 
 			return ST_OK;
 		*got += (size_t)n;
 	}
-	return err_set(e, ST_INPUT, "%s has more than %d bytes: that is no secret", shown,
+	return err_set(e, ST_INPUT, "%s is too large for a secret (more than %d bytes)", shown,
 		       SECRET_MAX);
 }
 
@@ -84,9 +84,9 @@ static enum status read_trimmed(int fd, const char *shown, struct secret *ret, s
 		while (end > first && byte_is_blank(whole.text[end - 1]))
 			end--;
 		if (first == end)
-			st = err_set(e, ST_INPUT, "%s: there is nothing in it", shown);
+			st = err_set(e, ST_INPUT, "%s: is empty", shown);
 		else if (memchr(whole.text + first, '\0', end - first))
-			st = err_set(e, ST_INPUT, "%s: that is not text", shown);
+			st = err_set(e, ST_INPUT, "%s: is not text", shown);
 		else
 			st = secret_set(ret, whole.text + first, end - first, e);
 	}
@@ -115,7 +115,7 @@ static enum status read_inherited(const char *from, struct secret *ret, struct e
 	errno = 0;
 	fd = strtol(from + 3, &end, 10);
 	if (errno || *end || end == from + 3 || fd < 0 || fd > 65535)
-		return err_set(e, ST_USAGE, "takes fd:N, N being the number of a descriptor");
+		return err_set(e, ST_USAGE, "takes fd:N with the number of a descriptor");
 	st = read_trimmed((int)fd, from, ret, e);
 	close((int)fd);
 	return st;
@@ -131,7 +131,7 @@ enum status secret_read(const char *from, struct secret *ret, struct err *e)
 	if (!strcmp(from, "-"))
 		return read_trimmed(STDIN_FILENO, "stdin", ret, e);
 	return err_set(e, ST_USAGE,
-		       "takes @FILE, fd:N or -: on the command line everybody could read it");
+		       "takes @FILE, fd:N or -: everybody could read it on the command line");
 }
 
 bool secret_from_environment(const char *name, struct secret *ret, struct err *e)

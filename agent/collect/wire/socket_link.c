@@ -22,7 +22,7 @@ static enum status plain_write(struct link *l, const void *p, size_t len, struct
 		enum status st = link_wait(l, SOCKET_WRITABLE, l->options.stall_ms, e);
 
 		if (st == ST_END)
-			return err_set(e, ST_OUTPUT, "the other end takes nothing any more");
+			return err_set(e, ST_OUTPUT, "the other end accepts no more data");
 		if (!st)
 			st = socket_write(l->socket, at, len, &done, e);
 		if (st)

@@ -177,8 +177,8 @@ enum status tls_key_make(struct tls_key **ret, struct err *e)
 static enum status judge_pem(int code, struct err *e)
 {
 	if (code == MBEDTLS_ERR_PK_PASSWORD_REQUIRED || code == MBEDTLS_ERR_PK_PASSWORD_MISMATCH)
-		return err_set(e, ST_USAGE, "the key has a password; it has to have none");
-	return err_set(e, ST_USAGE, "is no private key in PEM (EC or RSA)");
+		return err_set(e, ST_USAGE, "the key has a password; use one without");
+	return err_set(e, ST_USAGE, "is not a private key in PEM (EC or RSA)");
 }
 
 enum status tls_key_parse(const struct secret *pem, struct tls_key **ret, struct err *e)

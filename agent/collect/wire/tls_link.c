@@ -149,14 +149,15 @@ static unsigned left_until(uint64_t until)
 static enum status judge_handshake(const struct tls_link *t, int code, struct err *e)
 {
 	if (t->refused)
-		return err_set(e, ST_NO_PRIVILEGE, "another key is there than was expected: %s",
-			       t->pin);
+		return err_set(e, ST_NO_PRIVILEGE,
+			       "the other end's key is not the expected one: %s", t->pin);
 	if (is_busy(t))
 		return err_set(e, ST_OUTPUT, "the receiver has no place free");
 	if (code == MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE)
 		return err_set(e, ST_NO_PRIVILEGE, "shows no key");
 	if (code == MBEDTLS_ERR_SSL_INVALID_RECORD && t->calls)
-		return err_set(e, ST_OUTPUT, "no TLS is spoken there: is it 'ramseal receive'?");
+		return err_set(e, ST_OUTPUT,
+			       "the other end does not speak TLS: is it 'ramseal receive'?");
 	return failed(code, "TLS", e);
 }
 
@@ -174,7 +175,7 @@ static enum status shake_hands(struct tls_link *t, unsigned ms, struct err *e)
 			return judge_handshake(t, code, e);
 		st = wait_for(t, code, left_until(until), e);
 		if (st == ST_END)
-			return err_set(e, ST_OUTPUT, "TLS: the other end is silent");
+			return err_set(e, ST_OUTPUT, "TLS: the other end does not answer");
 		if (st)
 			return st;
 	}
@@ -230,7 +231,7 @@ static enum status tls_write(struct link *l, const void *p, size_t len, struct e
 			return failed(n, "TLS", e);
 		st = wait_for(t, n, l->options.stall_ms, e);
 		if (st == ST_END)
-			return err_set(e, ST_OUTPUT, "the other end takes nothing any more");
+			return err_set(e, ST_OUTPUT, "the other end accepts no more data");
 		if (st)
 			return st;
 	}

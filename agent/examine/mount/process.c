@@ -270,7 +270,7 @@ static enum status copy_csv(struct process_files *p, uint64_t at, uint8_t *buf, 
 		if (st)
 			break;
 		if (into >= p->spaces->text_size)
-			return err_set(e, ST_CORRUPT, "the container is not what it was");
+			return err_set(e, ST_CORRUPT, "the container has changed");
 		n = MIN(len, p->spaces->text_size - into);
 		memcpy(buf, p->spaces->text + into, n);
 	}

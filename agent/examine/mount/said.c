@@ -111,5 +111,5 @@ void said_damage(const struct node *n, uint64_t at, const struct err *why)
 	log_warning_with(JSON_FIELDS(field_text("file", path), field_u64("offset", at)),
 			 "cannot-read", "%s: at offset %" PRIu64 ": %s", path, at, why->message);
 	if (cause == CAUSES_MAX)
-		log_warning("cannot-read-more", "further damage is not told of");
+		log_warning("cannot-read-more", "further damage is not reported");
 }

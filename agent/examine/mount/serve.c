@@ -339,7 +339,7 @@ static enum status mount_session(struct server *s, struct err *e)
 	if (s->session && !fuse_session_mount(s->session, s->options.folder))
 		return ST_OK;
 	return err_set(e, ST_OUTPUT, "%s: cannot be mounted there: %s", s->options.folder,
-		       *complaint ? complaint : "libfuse says no more");
+		       *complaint ? complaint : "libfuse gives no reason");
 }
 
 enum status serve_begin(const struct serve_options *o, struct node *root, struct server **ret,

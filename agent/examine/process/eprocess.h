@@ -42,7 +42,7 @@ struct eprocess_evidence {
 	 */
 	const struct eprocess_layout *fields;
 	const struct vad_layout *vads;
-	bool doubtful; /* nobody knows that the symbols are this kernel's */
+	bool doubtful; /* the symbols may not match this kernel */
 };
 
 #define EPROCESS_REASON_MAX 160

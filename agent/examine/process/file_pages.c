@@ -454,7 +454,7 @@ static const char *check_page(const struct vad *v, const struct section_part *s,
 	if (v->file[0] != '\\')
 		return "needs the mapped file, whose name is no whole path";
 	if (!s || !s->has_offset)
-		return "needs the mapped file, and where in it the page is is not known";
+		return "needs the mapped file, but the page's place in it is unknown";
 	if (v->torn || p->proto != s->prototype + (p->va - s->start) / PAGE_SIZE * 8 ||
 	    (p->pte->state == PTE_SUBSECTION && p->pte->address != s->subsection))
 		return "needs the mapped file, and its VAD contradicts its entry";

@@ -19,7 +19,7 @@
  * borrowed until file_pages_close(), before which nothing else is to be read through `p`. ST_NOMEM,
  * or that the container cannot be read.
  *
- * `since`: when the acquisition of the memory began, FILETIME; 0: nobody knows.
+ * `since`: when the acquisition of the memory began, FILETIME; 0: unknown.
  */
 struct file_pages;
 enum status file_pages_open(struct file_origins *o, struct opened_process *p, uint64_t since,

@@ -212,9 +212,9 @@ bool modules_know_listed(const struct modules *m, bool wow64)
 const char *module_finding(const struct module *m, bool know_mapped, bool know_listed)
 {
 	if (m->listed && !m->mapped && know_mapped)
-		return "listed, and no image is mapped there";
+		return "listed, but no image is mapped there";
 	if (m->mapped && !m->listed && know_listed)
-		return "mapped, and in no list of the loader";
+		return "mapped, but in no module list";
 	return NULL;
 }
 

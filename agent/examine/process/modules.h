@@ -2,7 +2,7 @@
 /*
  * The modules of a process: what its loader keeps in a list, and what of an image is mapped, which
  * the VADs tell. Each can be without the other: a program can be mapped by hand, taken out of the
- * list, or listed for show; so the difference is told, not smoothed over.
+ * list, or listed for show; so the difference is reported, not hidden.
  *
  * Layouts are the same in all builds from 7 SP1 to 24H2 (Microsoft's public symbols of ntdll as
  * phnt has them: winsiderss/systeminformer 103cc43, phnt/include/ntldr.h, ntpsapi.h, ntpebteb.h).
@@ -59,7 +59,7 @@ void modules_deinit(struct modules *m);
 /* The loader's lists were followed to their end. `wow64`: it should have two. */
 bool modules_know_listed(const struct modules *m, bool wow64);
 /*
- * What the lists and the images do not agree on, for people; NULL: nothing, or it is not known,
+ * Where module list and mappings disagree, as text; NULL: nowhere, or unknown,
  * because VADs are lost (`know_mapped`) or lists are.
  */
 const char *module_finding(const struct module *m, bool know_mapped, bool know_listed);

@@ -61,8 +61,7 @@ static enum status choose_layout(struct opened_process *p, const struct memory_v
 		objects[i] = l->at[i].object;
 	st = eprocess_choose(m, &ev, &p->choice, e);
 	if (!st && !p->choice.layout)
-		return err_set(e, ST_INPUT, "this version of Windows is not known: %s",
-			       p->choice.reason);
+		return err_set(e, ST_INPUT, "unknown version of Windows: %s", p->choice.reason);
 	return st;
 }
 

@@ -63,7 +63,7 @@ struct process_pages {
 enum status process_count_all(struct opened_process *p, struct process_pages *ret, struct err *e);
 void process_pages_deinit(struct process_pages *p);
 
-/* Pages that have an entry, in no VAD at all. ST_OK also where not all tables were looked at. */
+/* Pages that have an entry, in no VAD at all. ST_OK even if some tables were not walked. */
 enum status process_mapped_outside(struct opened_process *p, struct range_list *ret, struct err *e);
 
 #endif

@@ -74,14 +74,15 @@ static enum status err_other_kernel(const struct symbol_file *f, const struct wi
 	put_id(f, its, sizeof(its));
 	if (!k->has_pdb)
 		return err_set(e, ST_INPUT,
-			       "%s: nobody knows if it is this kernel's, whose debug directory is "
-			       "not there to be read; --force-symbols uses it nevertheless",
+			       "%s: may not match this kernel, because the kernel's debug "
+			       "directory cannot be read; use --force-symbols to use it anyway",
 			       f->path);
 	symbols_guid_text(k->pdb.guid, guid);
-	return err_set(e, ST_INPUT,
-		       "%s: is of another kernel: its GUID and age are %s, the kernel's %s-%" PRIX32
-		       "; --force-symbols uses it nevertheless",
-		       f->path, its, guid, k->pdb.age);
+	return err_set(
+		e, ST_INPUT,
+		"%s: is for another kernel: its GUID and age are %s, the kernel's %s-%" PRIX32
+		"; use --force-symbols to use it anyway",
+		f->path, its, guid, k->pdb.age);
 }
 
 /* Which is used has to be one's own choice: two of them can say different things. */

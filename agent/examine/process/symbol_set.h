@@ -12,7 +12,7 @@
 #include "formats/symbols/symbols.h"
 
 /*
- * The kernel's, and those of modules that are looked at. Each may take some 200 MiB while it is
+ * The kernel's, and those of the modules examined. Each may take some 200 MiB while it is
  * open (isf.c).
  */
 #define SYMBOL_FILES_MAX 16
@@ -22,9 +22,9 @@ struct symbol_file {
 	struct symbols *symbols;
 	bool has_id;
 	struct symbols_id id;
-	char of[PE_PDB_MAX]; /* whose: "nt", or a module's file name; "" as long as nobody knows */
+	char of[PE_PDB_MAX]; /* whose: "nt", or a module's file name; "" while unknown */
 	bool kernel;
-	bool forced; /* it is used though the kernel was not built with it, or nobody knows */
+	bool forced; /* it is used although it does not match the kernel, or may not */
 };
 
 struct symbol_set {

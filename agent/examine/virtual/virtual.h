@@ -29,7 +29,7 @@ const char *given_name(enum given g);
 
 /* What the VADs of a process of Windows know of pages whose entries say nothing. */
 #define VAD_ANSWER_MAP(X)                                                                          \
-	X(VAD_SAYS_NOTHING)  /* nobody knows, because a part of the VADs is lost */                \
+	X(VAD_SAYS_NOTHING)  /* unknown, because a part of the VADs is lost */                     \
 	X(VAD_SAYS_UNMAPPED) /* none has it */                                                     \
 	X(VAD_SAYS_RESERVED) /* it was never committed */                                          \
 	X(VAD_SAYS_ZEROS)    /* committed, and never touched */                                    \
@@ -59,7 +59,7 @@ struct virtual_page {
 
 /*
  * The process has no page there: its entry says so, or there is none and the VADs know of none that
- * was ever committed. False also where nobody knows.
+ * was ever committed. False also if unknown.
  */
 bool virtual_page_is_absent(const struct virtual_page *p);
 
@@ -95,7 +95,7 @@ struct virtual_info {
 	bool listed; /* then: */
 	uint32_t pid;
 	const char *name;    /* until virtual_close() */
-	bool still;          /* an image's: nobody can say how far its pages belong together */
+	bool still;          /* an image's: how far its pages belong together is unknown */
 	bool assumed_levels; /* nothing says how many levels the tables have */
 };
 
@@ -215,7 +215,7 @@ void virtual_set_files(struct virtual_memory *v, const struct virtual_files *fil
 
 /*
  * Where the kernel has SmGlobals (pagestore.h), by its symbols: from now on the compression store
- * is looked for there first. 0: nobody knows.
+ * is searched there first. 0: unknown.
  */
 void virtual_set_store(struct virtual_memory *v, uint64_t globals);
 

@@ -44,7 +44,7 @@ static const char *why_marker(uint8_t marker)
 	if (marker & LINUX_MARKER_UFFD_WP)
 		return "write-protected by userfaultfd: its page, if it has one, is only in the "
 		       "page cache or in swap";
-	return "a marker that no known kernel has";
+	return "a marker of no known kernel";
 }
 
 /* Why an entry that names no page, or one that is not there, gives nothing. */
@@ -86,7 +86,7 @@ static const char *why_state(const struct virtual_memory *v, const struct smear_
 	case PTE_UNKNOWN:
 		return why_unknown(v, &row->pte);
 	default:
-		return "the entry stands for no page";
+		return "the entry does not refer to a page";
 	}
 }
 

@@ -42,10 +42,8 @@ static enum status pull_content(void *arg, void *p, size_t len, size_t *got, str
 static void tell_cut(const struct age_input *a, const struct age_end *end)
 {
 	if (!end->whole && !end->cut)
-		log_warning(
-			"encryption-cut",
-			"%s: its encryption has no end: it was cut off there, between two chunks",
-			a->name);
+		log_warning("encryption-cut", "%s: was cut off there, between two encrypted chunks",
+			    a->name);
 	else if (!end->whole)
 		log_warning(
 			"encryption-cut",
@@ -100,8 +98,8 @@ static enum status open_decrypted(struct age_input *a, struct input *below,
 
 	if (below->blob->device)
 		return err_set(e, ST_INPUT,
-			       "is a disk, where nothing tells the end of the encryption: copy "
-			       "what was written to a file");
+			       "is a disk, so the end of the encrypted data is unknown: copy what "
+			       "was written to a file");
 	if (below->forward) {
 		forward_window_init(&a->window, pull_content, a);
 		a->input.blob = &a->window.blob;

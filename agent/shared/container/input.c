@@ -41,7 +41,7 @@ enum status input_open(const struct input_options *o, struct input **ret, struct
 		st = age_input_put_on(&in, o, e);
 	if (!st && in->encrypted && o->change)
 		st = err_set(e, ST_OUTPUT,
-			     "%s: is encrypted, and is not changed where it is: use --output FILE",
+			     "%s: is encrypted, and cannot be changed in place: use --output FILE",
 			     input_name(o->path));
 	if (st)
 		input_close(in);

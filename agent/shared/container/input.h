@@ -19,9 +19,9 @@ struct input_options {
 	 * gone sooner or later.
 	 */
 	bool forward;
-	/* Nobody else may write it meanwhile; ST_OUTPUT if somebody does. */
+	/* No other process may write it meanwhile; ST_OUTPUT if one does. */
 	bool lock;
-	/* Of who may read what is encrypted; NULL: of nobody. Borrowed for the call. */
+	/* Identities that may decrypt; NULL: none. Borrowed for the call. */
 	const struct age_identities *identities;
 	bool change; /* and it is to be written where it is: ST_OUTPUT if that cannot be */
 };

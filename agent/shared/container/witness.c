@@ -74,7 +74,7 @@ enum status witness_read(struct blob *in, enum status (*fn)(void *arg, json_t *l
 		st = end_line(r, e);
 	*ret_strange = r->strange;
 	if (!st && r->strange && !r->good)
-		st = err_set(e, ST_INPUT, "is no log of ramseal receive");
+		st = err_set(e, ST_INPUT, "is not a log of ramseal receive");
 	free(r);
 	return st;
 }

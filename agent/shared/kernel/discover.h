@@ -46,7 +46,7 @@ struct discover_hints {
 	 */
 	const struct candidates *candidates;
 	/*
-	 * How many of the lowest pages are searched for a kernel that nobody told of; 0: all. Then
+	 * How many of the lowest pages are searched for a kernel that was not given; 0: all. Then
 	 * only what leaves no doubt is one.
 	 */
 	uint64_t search_pages;
@@ -141,7 +141,7 @@ struct discovery {
 	size_t n_spaces;
 	/*
 	 * Roots with user pages that the list does not have, without copies: of a list that is
-	 * whole they are hidden, else nobody knows.
+	 * complete they are hidden; otherwise unknown.
 	 */
 	size_t hidden;
 	size_t unlisted;
@@ -149,7 +149,7 @@ struct discovery {
 	size_t copies;
 	/* Listed (earlier, too), but the scan did not find the root, though its page is there. */
 	size_t unscanned;
-	size_t idle_roots; /* roots without user pages that nobody lists: kernel's or freed ones */
+	size_t idle_roots; /* unlisted roots without user pages: the kernel's, or freed ones */
 
 	uint64_t pages_read;
 	uint64_t ns; /* 0 if the budget has no clock */
@@ -157,7 +157,7 @@ struct discovery {
 
 /*
  * ST_OK also if little was found; ST_NOMEM. `budget` bounds all of it together: first come the
- * kernel and the list, then the scan takes what is left.
+ * kernel and the list, then the scan takes the rest.
  */
 enum status discover(struct physmem *m, const struct discover_hints *h, struct walk_budget *budget,
 		     struct discovery *ret, struct err *e);

@@ -110,8 +110,8 @@ void age_sink_need(struct output_need *need)
 static enum status refuse_disk(const char *name, struct err *e)
 {
 	return err_set(e, ST_OUTPUT,
-		       "%s: is a disk, where nothing would tell the end of the encryption: write "
-		       "to a file on it",
+		       "%s: is a disk, so the end of the encrypted data would be unknown: write to "
+		       "a file on it",
 		       name);
 }
 

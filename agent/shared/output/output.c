@@ -147,10 +147,10 @@ static enum status open_any(const struct output_options *options, struct output 
 			    struct err *e)
 {
 	if (is_address(options->path))
-		return options->network ? options->open_address(options, ret, e)
-					: err_set(e, ST_USAGE,
-						  "is an address; this command writes to files "
-						  "only");
+		return options->network
+			       ? options->open_address(options, ret, e)
+			       : err_set(e, ST_USAGE,
+					 "is an address; this command writes only to files");
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		const enum status st = table[i]->open(options, ret, e);
 

@@ -71,7 +71,7 @@ struct output_options {
 	 * cannot promise room, that has to do which the cut gives back.
 	 */
 	uint64_t reserve;
-	/* A file is written so that it gives way to others on its disk (target_step_back()). */
+	/* A file yields to other writers on its disk (target_step_back()). */
 	bool paced;
 	/*
 	 * Addresses: who opens them (remote_sink.h), and how they are reached (network_options.h),

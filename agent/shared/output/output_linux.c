@@ -59,7 +59,7 @@ enum status target_open_existing(const char *path, bool write, int *ret, struct 
 {
 	*ret = -1;
 	if (os_is_pipe(path))
-		return err_set(e, ST_INPUT, "is a pipe; it has to be a file");
+		return err_set(e, ST_INPUT, "is a pipe, not a file");
 	*ret = open(path, (write ? O_RDWR | O_NOFOLLOW : O_RDONLY) | O_CLOEXEC);
 	if (*ret >= 0)
 		return ST_OK;

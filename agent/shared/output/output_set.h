@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a library puts files of its own: STEM.E01, STEM.E02, … It is given a new directory
- * STEM.E01.partial that nobody else can look into, and when everything is complete and on the disk
+ * STEM.E01.partial that nobody else can read, and when everything is complete and on the disk
  * the files move out of it, the first one last: STEM.E01 is there when all are. All failures are
  * ST_OUTPUT, but for ST_NOMEM.
  */

@@ -45,12 +45,12 @@ int set__compare_names(const char *a, const char *b, size_t len);
 enum status set__open(struct output_set *s, struct err *e);
 void set__close(struct set_place *p); /* NULL is fine */
 
-/* False if nobody knows. */
+/* False if unknown. */
 bool set__room(const struct output_set *s, uint64_t *ret);
 
 /* s->partial: ST_NOT_MINE if something of that name is there and nobody writes to it. */
 enum status set__make(struct output_set *s, struct err *e);
-/* Opened and locked, so that nobody else takes it for left behind. */
+/* Opened and locked, so that no other process takes it for an orphan. */
 enum status set__enter(struct output_set *s, struct err *e);
 /* Unlocked; and gone, if it is empty. */
 void set__leave(struct output_set *s);

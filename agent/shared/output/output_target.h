@@ -95,7 +95,7 @@ enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err
 enum status target_cut(struct target *t, uint64_t len, struct err *e);
 
 /*
- * A file: what is written from now on gives way to others. Linux: of what the disk has not got yet,
+ * A file: what is written from now on yields to others. Linux: of what the disk has not got yet,
  * there are never more than two steps, so that a sync of somebody else's file does not have to wait
  * for gigabytes of ours; they are written by the thread that calls, with its I/O priority; and what
  * is on the disk leaves the page cache, which is the machine's, and part of what is acquired.

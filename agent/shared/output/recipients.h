@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --recipient and --recipients-file: for whom a container is encrypted (formats/age/age.h). */
+/* --recipient and --recipients-file: who can decrypt a container (formats/age/age.h). */
 #ifndef RAMSEAL_AGENT_SHARED_OUTPUT_RECIPIENTS_H
 #define RAMSEAL_AGENT_SHARED_OUTPUT_RECIPIENTS_H
 

@@ -10,7 +10,7 @@
 #include "driver-interface/drv.h"
 #include "formats/rsz/rsz_reader.h"
 
-/* When a page was read, monotonic ns, and whether it could be. Times are 0 where nobody knows. */
+/* When a page was read, monotonic ns, and whether it could be. Times are 0 if unknown. */
 struct physmem_page {
 	bool readable;
 	uint64_t start;
@@ -21,7 +21,7 @@ struct physmem {
 	/*
 	 * Reads `pages` pages at `pa` into `buf`; all of them lie within `ranges`. The bytes of a
 	 * page that is not readable are undefined. Errors of a source are unreadable pages here:
-	 * who walks tables goes on with what there is.
+	 * the walk of tables continues with the rest.
 	 */
 	void (*read)(struct physmem *m, uint64_t pa, uint8_t *buf, size_t pages,
 		     struct physmem_page *ret);

@@ -105,7 +105,7 @@ enum status cli__find_long(const struct cli *cli, const char *name, size_t lengt
 		return err_word(cli, &b, "option", "--", e);
 	o = cli_option(cli->command, *ret);
 	return o->in_full && o->name[length]
-		       ? cli_usage(cli, e, "--%s has to be written out", o->name)
+		       ? cli_usage(cli, e, "--%s must be spelled out", o->name)
 		       : ST_OK;
 }
 

@@ -133,10 +133,10 @@ enum status detach_ready(json_t *doc, struct err *e)
 		return err_nomem(e);
 	len = strlen(text);
 	if (len + 1 > DETACH_LINE_MAX)
-		return err_set(e, ST_USAGE,
-			       "--detach tells where the state is in %d bytes: "
-			       "--state needs a shorter path",
-			       DETACH_LINE_MAX);
+		return err_set(
+			e, ST_USAGE,
+			"--detach prints the state file's path in %d bytes: use a shorter --state",
+			DETACH_LINE_MAX);
 	/* One write below PIPE_BUF (POSIX: 512, Linux: 4096): nobody sees half of it. */
 	snprintf(line, sizeof(line), "%c%s\n", '\0', text);
 	put_all(STDERR_FILENO, line, len + 2);

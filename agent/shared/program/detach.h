@@ -39,12 +39,12 @@ enum status detach_begin(bool *ret_here, struct err *e);
 
 /*
  * The new process is ready: from now on it has no standard streams, nor any descriptor that it was
- * born with. `doc` is consumed. ST_USAGE if it does not fit in DETACH_LINE_MAX; then nobody was
- * told. That nobody listens any more is no failure.
+ * born with. `doc` is consumed. ST_USAGE if it does not fit in DETACH_LINE_MAX; then nothing was
+ * sent. It is no failure if nobody is listening any more.
  */
 enum status detach_ready(json_t *doc, struct err *e);
 
-/* The same for who has nothing to say: the first process ends without a word. */
+/* The same without a document: the first process ends silently. */
 void detach_ready_silently(void);
 
 /* False: the new process cannot be given a descriptor by its number (fd:N). */

@@ -21,7 +21,7 @@ void interrupt_init(void);
  */
 bool interrupt_ask(const char *name);
 
-/* As if nobody had asked: for what goes on afterwards, such as the next test. */
+/* Forgets the request, for whatever runs afterwards, such as the next test. */
 void interrupt_forget(void);
 
 /* True from the first request on. Cheap; from any thread. */

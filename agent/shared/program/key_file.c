@@ -20,7 +20,7 @@ static enum status read_all(int fd, const char *path, struct key_text *t, struct
 		else
 			t->len += (size_t)n;
 	}
-	return n ? err_set(e, ST_INPUT, "%s: is too large to be a file of keys", path) : ST_OK;
+	return n ? err_set(e, ST_INPUT, "%s: is too large for a key file", path) : ST_OK;
 }
 
 enum status key_file_read(const char *path, struct key_text *ret, struct err *e)

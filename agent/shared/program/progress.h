@@ -38,7 +38,7 @@ struct progress {
 	enum { PROGRESS_NONE, PROGRESS_BAR, PROGRESS_EVENTS } show;
 	uint64_t begin_ns;
 	uint64_t shown_ns;   /* when the line or event was last shown */
-	uint64_t sampled_ns; /* when the rate was last looked at, and what was done by then */
+	uint64_t sampled_ns; /* when the rate was last sampled, and what was done by then */
 	uint64_t sampled_done;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of our own process: its number, its CPUs, and what it has cost the machine so far. */
+/* Our own process: its PID, its CPUs, and the resources that it has used so far. */
 #ifndef RAMSEAL_AGENT_SHARED_PROGRAM_SELF_H
 #define RAMSEAL_AGENT_SHARED_PROGRAM_SELF_H
 

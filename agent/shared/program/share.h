@@ -71,7 +71,7 @@ void share_end(void);
 bool share_is_nice(void);
 
 /*
- * How many threads compress if nobody says: one for each CPU, or for each second one, as many as
+ * How many threads compress by default: one for each CPU, or for each second one, as many as
  * the pipeline takes (capture/pipeline.h). An acquisition that takes half the time smears half as
  * much; what the machine needs of its CPUs meanwhile, they step back for.
  */
@@ -122,7 +122,7 @@ struct share_meter {
 	int fd; /* Linux; 0: there is none */
 	enum share_role role;
 	bool active;
-	bool forward; /* has lost enough, and gives way to nobody */
+	bool forward; /* has lost enough time, and yields no more */
 	bool others;  /* work, when that was last asked */
 	unsigned cpus;
 	uint64_t paused_ns;

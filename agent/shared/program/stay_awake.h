@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the system from going to sleep because nobody uses it: reading memory and writing it to a
+ * Keeps the system from going to sleep while it is idle: reading memory and writing it to a
  * disk is no use that Windows counts. Who closes the lid or presses the button still gets what he
  * wants. On Linux nothing is done: what sleeps there by itself does so by a policy of its own
  * (systemd-logind, a desktop), whose bus is not ours to talk to.

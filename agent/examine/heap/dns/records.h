@@ -12,7 +12,7 @@
 #define DNS_NAME_MAX 256     /* RFC 1035 2.3.4: 255 octets, and a NUL */
 #define DNS_TTL_MAX  1209600 /* seconds: no resolver of Windows keeps one for two weeks */
 
-/* Types whose data is understood. */
+/* Types whose data is decoded. */
 #define DNS_TYPE_MAP(X)                                                                            \
 	X(DNS_A, 1, "A")                                                                           \
 	X(DNS_NS, 2, "NS")                                                                         \
