@@ -357,7 +357,7 @@ TEST(stream_that_did_not_fit_can_be_declared_again)
 	build_deinit(&b);
 }
 
-/* What did not fit is written again at the address that it had, and nothing is missing before it. */
+/* What did not fit is written again at its address, and nothing is missing before it. */
 TEST(text_that_did_not_fit_goes_on_at_its_address)
 {
 	enum { PIECE = 128 << 10 }; /* goes into one record */

@@ -261,7 +261,7 @@ static enum status judge_idle(struct session *s, struct frame_refused *why)
 	if (ms_since(s->heard_ns) < patience_ms(s))
 		return ST_OK;
 	s->dawdled = !s->upload;
-	return store_refuse(why, REFUSED_IDLE, "nothing came for %u seconds",
+	return store_refuse(why, REFUSED_IDLE, "no data for %u seconds",
 			    patience_ms(s) / 1000);
 }
 

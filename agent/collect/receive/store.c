@@ -197,7 +197,7 @@ static bool is_there(struct store *s, struct upload *u)
 
 	if (!size)
 		return false;
-	/* What of it is durable shows when it is opened. If that fails, it still holds something. */
+	/* What is durable shows when it is opened. If that fails, it still holds something. */
 	u->position = size;
 	count(s, u, size_counted(size));
 	return true;
