@@ -547,8 +547,8 @@ class Crowded(Case):
 
     def test_who_finds_no_place_is_told(self):
         """All places are kept for others, who use them."""
-        receiver = self.receiver('--max-startups', '1:100:1', '--known', '127.0.0.2')
-        with self.crowd(receiver.port, 0, 8, 2, 2, 0.2):
+        receiver = self.receiver('--max-startups', '1:100:1', '--known', '127.0.0.2/31')
+        with self.crowd(receiver.port, 0, 8, 2, 3, 0.2):
             sender = subprocess.Popen(self.command(receiver.port), stderr=subprocess.PIPE, text=True)
             self.addCleanup(sender.communicate)
             self.addCleanup(sender.kill)

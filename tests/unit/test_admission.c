@@ -229,20 +229,39 @@ TEST(one_offence_is_none)
 TEST(known_addresses_are_spared)
 {
 	struct admission_options o = usual;
+	struct guest *first;
 
 	o.penalty_s = 60;
 	open_with(o);
 	admission_welcome(a, come("192.0.2.7:1"), now);
+	admission_welcome(a, come("192.0.2.9:1"), now);
 	for (unsigned i = 0; i < 5; i++)
 		admission_go(a, come("192.0.2.7:1"), OFFENCE_DAWDLED, now);
-	for (unsigned i = 0; i < 4; i++)
+	first = starts("192.0.2.7:1");
+	for (unsigned i = 1; i < 4; i++)
 		starts("192.0.2.7:1");
 	has_no_place("192.0.2.8:1");
 	for (unsigned i = 0; i < ADMISSION_KEPT; i++)
-		starts("192.0.2.7:1");
-	makes_leave("192.0.2.7:1", &guests[6]);
+		starts("192.0.2.9:1");
+	makes_leave("192.0.2.7:1", first);
+	has_no_place("192.0.2.8:1");
 	seconds_pass(3601);
-	makes_leave("192.0.2.8:1", &guests[7]);
+	makes_leave("192.0.2.8:1", first + 1);
+}
+
+/* Who may send is not to keep others out, either. */
+TEST(of_a_known_address_a_few_are_spared)
+{
+	struct admission_options o = usual;
+	struct guest *first;
+
+	o.full = ADMISSION_KEPT + 1;
+	open_with(o);
+	admission_welcome(a, come("192.0.2.7:1"), now);
+	first = starts("192.0.2.7:1");
+	for (unsigned i = 0; i < ADMISSION_KEPT; i++)
+		starts("192.0.2.7:1");
+	makes_leave("192.0.2.8:1", first);
 }
 
 TEST(addresses_may_be_known_from_the_start)
@@ -313,8 +332,11 @@ TEST(a_sender_holds_no_place)
 	}
 	for (unsigned i = 0; i < 20; i++)
 		admission_go(a, starts("192.0.2.7:1"), OFFENCE_NONE, now);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < 3; i++)
 		starts("192.0.2.7:1");
+	/* Who has sent, and stays on, is like the others. */
+	admission_unseat(a, g, now);
+	makes_leave("192.0.2.7:1", &guests[40]);
 }
 
 /* More sources than are remembered: who has a guest is not forgotten. */
@@ -351,6 +373,7 @@ int main(void)
 		T(penalties_add_up_to_the_most_and_no_further),
 		T(one_offence_is_none),
 		T(known_addresses_are_spared),
+		T(of_a_known_address_a_few_are_spared),
 		T(addresses_may_be_known_from_the_start),
 		T(ranges_that_are_none_are_refused),
 		T(of_those_who_say_nothing_there_are_not_too_many),

@@ -157,11 +157,17 @@ struct search {
 	uint64_t now_ns;
 };
 
+/* A few of each: who has a key that may send, or its address, is not to lock others out. */
+static bool is_spared(const struct source *s, uint64_t now)
+{
+	return is_known(s, now) && s->guests[GUEST_STARTING] <= ADMISSION_KEPT;
+}
+
 static bool fits(const struct search *q, const struct guest *g)
 {
 	return g->stage == q->stage && (!q->only || g->source == q->only) &&
 	       (g->since_ns <= q->before_ns || is_penalised(g->source, q->now_ns)) &&
-	       !(q->spare_known && is_known(g->source, q->now_ns));
+	       !(q->spare_known && is_spared(g->source, q->now_ns));
 }
 
 /* Does `a` make way before `b`? */
@@ -285,6 +291,11 @@ void admission_expect(struct admission *a, const char *address, uint64_t now_ns)
 void admission_seat(struct admission *a, struct guest *g, uint64_t now_ns)
 {
 	move(a, g, GUEST_SEATED, now_ns);
+}
+
+void admission_unseat(struct admission *a, struct guest *g, uint64_t now_ns)
+{
+	move(a, g, GUEST_STARTING, now_ns);
 }
 
 void admission_go(struct admission *a, struct guest *g, enum offence what, uint64_t now_ns)

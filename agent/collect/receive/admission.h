@@ -22,7 +22,7 @@
 /* Callers that have not said a byte yet cost a descriptor, and no thread. */
 #define ADMISSION_SILENT_MOST 128
 
-/* Beyond `full`, for callers from known addresses alone. */
+/* Beyond `full`, for callers from known addresses alone; and so many of one make way for nobody. */
 #define ADMISSION_KEPT        4
 
 struct admission_options {
@@ -41,7 +41,7 @@ struct admission_options {
 
 enum guest_stage {
 	GUEST_SILENT,   /* connected, and has not said a byte */
-	GUEST_STARTING, /* until it has an upload, or is gone */
+	GUEST_STARTING, /* until it has an upload, or is gone; and when it has one no more */
 	GUEST_SEATED,   /* has an upload */
 	GUEST_LEAVING,  /* was told to make way */
 };
@@ -83,7 +83,9 @@ void admission_welcome(struct admission *a, struct guest *g, uint64_t now_ns);
 /* So is this one, of an upload that broke off. */
 void admission_expect(struct admission *a, const char *address, uint64_t now_ns);
 
+/* It has an upload; and has none any more, but is still there. */
 void admission_seat(struct admission *a, struct guest *g, uint64_t now_ns);
+void admission_unseat(struct admission *a, struct guest *g, uint64_t now_ns);
 
 void admission_go(struct admission *a, struct guest *g, enum offence what, uint64_t now_ns);
 

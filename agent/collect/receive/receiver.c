@@ -93,12 +93,15 @@ static void go(struct receiver *r, struct guest *g, enum offence what)
  * Threads
  */
 
-static void take_seat(void *arg)
+static void take_seat(void *arg, bool is)
 {
 	struct caller *c = arg;
 
 	pthread_mutex_lock(&c->receiver->lock);
-	admission_seat(c->receiver->admission, &c->guest, clock__mono_ns());
+	if (is)
+		admission_seat(c->receiver->admission, &c->guest, clock__mono_ns());
+	else
+		admission_unseat(c->receiver->admission, &c->guest, clock__mono_ns());
 	pthread_mutex_unlock(&c->receiver->lock);
 }
 
@@ -302,6 +305,14 @@ static void drop_those_who_stay_silent(struct receiver *r)
 	}
 }
 
+/* Out of descriptors or memory, as a rule: those who are there go on, and some will end. */
+static void wait_for_better(struct receiver *r, net_socket listening, const struct err *e)
+{
+	log_warning("receive-caller", "%s", e->message);
+	join_those_that_are_over(r, false);
+	socket_wait(listening, SOCKET_WRITABLE, STEP_MS, NULL);
+}
+
 static enum status accept_some(struct receiver *r, net_socket listening, struct err *e)
 {
 	char address[SOCKET_ADDRESS_MAX];
@@ -313,18 +324,13 @@ static enum status accept_some(struct receiver *r, net_socket listening, struct 
 		if (!st)
 			take_caller(r, s, address);
 	}
-	if (st != ST_OUTPUT)
-		return st == ST_END ? ST_OK : st;
-	/* Out of descriptors, as a rule: those who are there go on, and some will end. */
-	log_warning("receive-caller", "%s", e->message);
-	join_those_that_are_over(r, false);
-	socket_wait(listening, SOCKET_WRITABLE, STEP_MS, NULL);
-	return ST_OK;
+	return st;
 }
 
 /* Until somebody calls, or says something. */
-static enum status listen_to_all(struct receiver *r, net_socket listening, struct err *e)
+static void listen_to_all(struct receiver *r, net_socket listening)
 {
+	struct err e = ERR_INIT;
 	struct caller *who[ADMISSION_SILENT_MOST + 2];
 	net_socket sockets[ARRAY_SIZE(who)] = { listening };
 	bool ready[ARRAY_SIZE(who)];
@@ -339,14 +345,15 @@ static enum status listen_to_all(struct receiver *r, net_socket listening, struc
 			sockets[n++] = c->socket;
 		}
 	}
-	st = socket_wait_any(sockets, n, STEP_MS, ready, e);
+	st = socket_wait_any(sockets, n, STEP_MS, ready, &e);
 	for (size_t i = 1; i < n && !st; i++)
 		if (ready[i] && who[i]->used && !who[i]->has_thread)
 			hear(who[i]);
 	if (!st && ready[0])
-		st = accept_some(r, listening, e);
+		st = accept_some(r, listening, &e);
 	drop_those_who_stay_silent(r);
-	return st == ST_END ? ST_OK : st;
+	if (st && st != ST_END)
+		wait_for_better(r, listening, &e);
 }
 
 static void drop_all_silent(struct receiver *r)
@@ -360,23 +367,22 @@ static enum status run(struct receiver *r, net_socket listening, struct err *e)
 {
 	const struct receiver_options *o = r->options;
 	char address[SOCKET_ADDRESS_MAX];
-	enum status st = ST_OK;
 	bool busy;
 
 	socket_local(listening, address);
 	o->ready(o->arg, address);
-	while (!st && !interrupted() && !(o->once && store_completed(r->store)))
-		st = listen_to_all(r, listening, e);
+	while (!interrupted() && !(o->once && store_completed(r->store)))
+		listen_to_all(r, listening);
 	socket_close(listening);
 	drop_all_silent(r);
 	busy = !o->once && store_under_way(r->store);
 	/* Who was given an answer still takes it: only those who send are told to stop. */
 	atomic_store(&r->stop, true);
 	join_those_that_are_over(r, true);
-	if (!st && interrupted() && busy)
-		st = err_set(e, ST_INTERRUPTED,
-			     "uploads were in progress; they resume when it runs again");
-	return st;
+	if (interrupted() && busy)
+		return err_set(e, ST_INTERRUPTED,
+			       "uploads were in progress; they resume when it runs again");
+	return ST_OK;
 }
 
 static void expect(void *arg, const char *address)

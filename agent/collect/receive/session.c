@@ -72,6 +72,12 @@ static enum status sync_and_say(struct session *s, struct frame_refused *why)
 	return st ? st : send_ack(s, NULL) ? ST_END : ST_OK;
 }
 
+static void tell_seated(const struct session *s, bool is)
+{
+	if (s->options->seated)
+		s->options->seated(s->options->arg, is);
+}
+
 static enum status greet(struct session *s, const struct frame *f, atomic_bool *evicted,
 			 struct frame_refused *why)
 {
@@ -89,8 +95,7 @@ static enum status greet(struct session *s, const struct frame *f, atomic_bool *
 		st = sync_now(s, why);
 	if (st)
 		return st;
-	if (s->options->seated)
-		s->options->seated(s->options->arg);
+	tell_seated(s, true);
 	s->heard_ns = now();
 	welcome.welcome = (struct frame_welcome){
 		.version = FRAME_VERSION,
@@ -369,6 +374,7 @@ static void leave_upload(struct session *s)
 		(void)!sync_now(s, &why);
 	store_release(s->options->store, s->upload, &s->options->peer);
 	s->upload = NULL;
+	tell_seated(s, false);
 }
 
 enum status session_run(struct link *l, const struct session_options *o, atomic_bool *evicted)

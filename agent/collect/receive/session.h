@@ -14,8 +14,8 @@ struct session_options {
 	struct store_peer peer;
 	bool unwelcome; /* it is told so, nothing that it says is read, and nothing is logged */
 	unsigned idle_s;
-	/* Called once it has an upload; NULL. */
-	void (*seated)(void *arg);
+	/* Called once it has an upload, and once it has none any more; NULL. */
+	void (*seated)(void *arg, bool is);
 	void *arg;
 	/* True: it makes way, also while a refusal is on its way to the sender; NULL: never. */
 	atomic_bool *dropped;
