@@ -207,6 +207,31 @@ TEST(index_bomb_is_not_believed)
 	assert_int_equal(in_use, 0);
 }
 
+/* A reader keeps what the next INDEX has to list, and there is room for no more than one lists. */
+TEST(too_many_extents_without_an_index_are_rejected)
+{
+	enum { EACH = 2040 };
+
+	for (uint32_t more = 0; more < 2; more++) {
+		struct mem_blob blob;
+		struct rsz_reader *r;
+
+		start(RSZ_KIND_MEMORY);
+		add_zero_chunk(0, EACH, 2 * PAGE_SIZE);
+		add_zero_chunk(0, EACH, 2 * PAGE_SIZE);
+		/* The stream is listed, too. */
+		add_zero_chunk(0, RSZ_INDEX_MAX - 2 * EACH - 1 + more, 2 * PAGE_SIZE);
+		if (!more)
+			add(INDEX, RECIPE_HONEST, 0, 0);
+		add(CLOSE, RECIPE_HONEST, 0, 0);
+		r = cook_and_open(&blob);
+		assert_int_equal(rsz_reader_end(r)->end, more ? RSZ_END_DAMAGED : RSZ_END_SEALED);
+		if (more)
+			CHECK_HAS(rsz_reader_end(r)->reason, "4097 entries without an INDEX");
+		rsz_reader_close(r);
+	}
+}
+
 /* The most expensive honest container: nothing but extents, all of them overlapping. */
 TEST(memory_of_a_reader_is_bounded_by_the_size_of_the_container)
 {
@@ -390,6 +415,98 @@ TEST(index_that_names_the_wrong_chunk_is_found_out)
 	}
 }
 
+/* Its offset in the container is AT_NEXT, and that of the next one 466. */
+static void add_second_stream(uint32_t number)
+{
+	const size_t at = add(STREAM, 0, 24 + 5, 0);
+
+	image_u32(&recipe, at, number);
+	image_u32(&recipe, at + 4, RSZ_KIND_MEMORY);
+	image_u32(&recipe, at + 8, PAGE_SIZE);
+	image_u32(&recipe, at + 12, 5);
+	image_put(&recipe, at + 24, "other", 5);
+}
+
+/* The index says that the chunk is of the first stream. It says itself that it is of `stream`. */
+static struct rsz_reader *open_mistaken(struct mem_blob *blob, uint32_t stream)
+{
+	size_t at;
+
+	start(RSZ_KIND_MEMORY);
+	add_second_stream(1);
+	at = recipe.len + 6;
+	add_zero_chunk(0x1000, 1, 0);
+	image_u32(&recipe, at, stream);
+	at = add(INDEX, 0, 16, 3 * 24);
+	image_u32(&recipe, at, 3);
+	put_entry(at + 16, AT_STREAM, 0, 0);
+	put_entry(at + 16 + 24, AT_NEXT, 0, 0);
+	put_entry(at + 16 + 48, AT_NEXT + 157, 0x1000, 2 * PAGE_SIZE);
+	add(CLOSE, RECIPE_HONEST, 0, 0);
+	return cook_and_open(blob);
+}
+
+TEST(chunk_of_another_stream_is_not_taken)
+{
+	static const char *const why[] = { "that does not hold it", "no chunk of this container" };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(why); i++) {
+		struct mem_blob blob;
+		struct rsz_reader *r = open_mistaken(&blob, 1 + i);
+
+		assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
+		check_page_is_refused(r, 0x1000, why[i]);
+		rsz_reader_close(r);
+	}
+}
+
+TEST(stream_that_is_none_is_not_left_out)
+{
+	struct mem_blob blob;
+	struct rsz_reader *r;
+
+	for (uint32_t number = 1; number <= 2; number++) {
+		start(RSZ_KIND_MEMORY);
+		add_second_stream(number);
+		add(INDEX, RECIPE_HONEST, 0, 0);
+		add(CLOSE, RECIPE_HONEST, 0, 0);
+		r = cook_and_open(&blob);
+		assert_int_equal(rsz_reader_end(r)->end,
+				 number == 1 ? RSZ_END_SEALED : RSZ_END_DAMAGED);
+		rsz_reader_close(r);
+	}
+}
+
+/* What the index says of a text's length would be read behind its end. */
+TEST(text_is_as_long_as_its_chunk)
+{
+	struct rsz_cursor *c = NULL;
+	struct rsz_reader *r;
+	struct mem_blob blob;
+	struct err e = ERR_INIT;
+	const uint8_t *text;
+	uint64_t from = 0;
+	size_t at, len;
+
+	start(RSZ_KIND_LOG);
+	at = add(CHUNK, 0, 64, 4);
+	image_u32(&recipe, at + 4, 1);
+	image_u32(&recipe, at + 12, 4);
+	image_u32(&recipe, at + 32 + 8, 4);
+	at = add(INDEX, 0, 16, 2 * 24);
+	image_u32(&recipe, at, 2);
+	put_entry(at + 16, AT_STREAM, 0, 0);
+	put_entry(at + 16 + 24, AT_NEXT, 0, 5);
+	add(CLOSE, RECIPE_HONEST, 0, 0);
+	r = cook_and_open(&blob);
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
+	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
+	CHECK_STATUS(rsz_cursor_next_text(c, 0, &from, &text, &len, &e), ST_CORRUPT, &e);
+	CHECK_HAS(e.message, "that does not hold it");
+	rsz_cursor_destroy(c);
+	rsz_reader_close(r);
+}
+
 /* Breaks the record of a type; of each there is one. */
 static void break_record(uint8_t type, uint8_t flag)
 {
@@ -418,7 +535,7 @@ TEST(record_of_another_container_or_place_is_not_believed)
 	} broken[] = {
 		{ STREAM, RECIPE_OTHER_ID }, { STREAM, RECIPE_OFFSET },  { INDEX, RECIPE_OTHER_ID },
 		{ INDEX, RECIPE_OFFSET },    { CLOSE, RECIPE_OTHER_ID }, { CLOSE, RECIPE_OFFSET },
-		{ CLOSE, RECIPE_SEQUENCE },
+		{ CLOSE, RECIPE_SEQUENCE },  { INDEX, RECIPE_SUMS },
 	};
 	static const uint8_t chunks[] = { RECIPE_OTHER_ID, RECIPE_OFFSET };
 	struct mem_blob blob;
@@ -483,12 +600,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(index_bomb_is_not_believed),
+		cmocka_unit_test(too_many_extents_without_an_index_are_rejected),
 		cmocka_unit_test(memory_of_a_reader_is_bounded_by_the_size_of_the_container),
 		cmocka_unit_test(extents_that_overlap_wholly_are_within_the_bound),
 		cmocka_unit_test(closing_record_that_names_no_index_is_not_believed),
 		cmocka_unit_test(index_that_cannot_be_true_is_not_believed),
 		cmocka_unit_test(index_made_by_hand_is_believed_when_it_is_true),
 		cmocka_unit_test(index_that_names_the_wrong_chunk_is_found_out),
+		cmocka_unit_test(chunk_of_another_stream_is_not_taken),
+		cmocka_unit_test(stream_that_is_none_is_not_left_out),
+		cmocka_unit_test(text_is_as_long_as_its_chunk),
 		cmocka_unit_test(record_of_another_container_or_place_is_not_believed),
 		cmocka_unit_test(without_memory_to_compress_in_content_is_stored),
 	};

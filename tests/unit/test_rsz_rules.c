@@ -16,7 +16,7 @@ enum {
 	MEMORY,
 	TEXT,
 	PAGES, /* "a.b?" at 0x1000, from 200 to 210 */
-	PARTS, /* "-c" and "_", from 300 to 310 and to 320 */
+	PARTS, /* "-c" and "__", from 300 to 310 and to 320 */
 	INDEX,
 	CLOSE,
 	RECORDS
@@ -24,7 +24,8 @@ enum {
 
 /* Fields of every header, and where bodies have theirs (SPEC.md, sections 3 to 9). */
 enum {
-	MARK_VERSION = 11,
+	SIZE = 4,
+	MARK = 8,
 	TYPE = 12,
 	RESERVED_16 = 14,
 	ID = 16,
@@ -50,10 +51,12 @@ static size_t offsets[RECORDS];
 
 static void make(void)
 {
+	static const uint8_t behind[16];
 	uint32_t file, memory;
+	struct err e = ERR_INIT;
 
 	build_begin(&made, 7, 1);
-	file = build_stream(&made, RSZ_KIND_MANIFEST, "manifest");
+	file = build_stream(&made, RSZ_KIND_MANIFEST, "memorz");
 	memory = build_stream(&made, RSZ_KIND_MEMORY, "memory");
 	build_text(&made, file, 0, "{\"begin\":1}\n");
 	build_chunk(&made, memory, 200);
@@ -61,9 +64,11 @@ static void make(void)
 	build_put(&made);
 	build_chunk(&made, memory, 300);
 	build_extent(&made, 0x100000000, "-c");
-	build_extent(&made, 0x8000, "_");
+	build_extent(&made, 0x8000, "__");
 	build_put(&made);
 	build_close(&made);
+	/* So that the last record, too, can say that it is longer. */
+	CHECK_OK(sink_write(&made.out.sink, behind, sizeof(behind), &e), &e);
 }
 
 /* Without payloads. Notes where records begin, if it is to. */
@@ -112,34 +117,41 @@ static void change(uint8_t *field, unsigned width, int64_t add)
 static void check_rejected(unsigned record, size_t at, unsigned width, int64_t add, const char *why)
 {
 	uint8_t *const header = made.out.at + offsets[record];
-	const size_t len = 8 + get_le32(header + 4);
 	struct rsz_scan_result end;
-	uint8_t before[4096];
+	uint8_t *before = malloc(made.out.len);
 
-	assert_true(len <= sizeof(before));
-	memcpy(before, header, len);
+	assert_non_null(before);
+	memcpy(before, made.out.at, made.out.len);
 	change(header + at, width, add);
 	sign(header);
 	scan(NULL, &end);
-	memcpy(header, before, len);
+	memcpy(made.out.at, before, made.out.len);
+	free(before);
 	if (end.end != RSZ_END_DAMAGED || end.whole != offsets[record] || !strstr(end.reason, why))
 		fail_msg("record %u, offset %zu, %+d: %s up to %u: \"%s\", wanted \"%s\"", record,
 			 at, (int)add, rsz_end_name(end.end), (unsigned)end.whole, end.reason, why);
 }
 
-#define MIB  ((int64_t)1 << 20)
-#define PAGE ((int64_t)PAGE_SIZE)
-#define AT   "extent at 0x"
-#define LATE "extent's times are outside its chunk's"
-#define LIST "INDEX: does not list the records before it"
-#define FITS "CLOSE: does not fit the records before it"
+#define MIB      ((int64_t)1 << 20)
+#define PAGE     ((int64_t)PAGE_SIZE)
+#define ONE_BYTE (INT64_C(1) << 32 | 1) /* stored, and of content */
+#define AT       "extent at 0x"
+#define LATE     "extent's times are outside its chunk's"
+#define LIST     "INDEX: does not list the records before it"
+#define FITS     "CLOSE: does not fit the records before it"
 
 static const struct rule {
 	unsigned record, at, width;
 	int64_t add;
 	const char *why;
 } rules[] = {
-	{ PAGES, MARK_VERSION, 1, 1, "format version 2" },
+	{ PAGES, 0, 4, 1, "no record begins here" },
+	{ PAGES, MARK, 1, 1, "no record begins here" },
+	{ PAGES, MARK + 2, 1, 1, "no record begins here" },
+	{ PAGES, MARK + 3, 1, 1, "format version 2" },
+	{ PAGES, SIZE, 4, -116, "header of 100 bytes" },
+	{ INDEX, SIZE, 4, 8, "header of 144 bytes" },
+	{ CLOSE, SIZE, 4, 8, "header of 176 bytes" },
 	{ PAGES, TYPE, 2, 3, "record type 6" },
 	{ MEMORY, TYPE, 2, RSZ_BEGIN - RSZ_STREAM, "BEGIN is not the first record" },
 	{ PAGES, RESERVED_16, 2, 1, "reserved bits" },
@@ -152,6 +164,9 @@ static const struct rule {
 	{ PAGES, STORED, 4, 17 * MIB, "payload of" },
 	{ PAGES, CONTENT, 4, -2 * PAGE, "payload is there and is not" },
 	{ CLOSE, CONTENT, 4, 1, "payload is there and is not" },
+	{ BEGIN, STORED, 8, ONE_BYTE, "BEGIN: text of 9 bytes, or a payload" },
+	{ MEMORY, STORED, 8, ONE_BYTE, "STREAM: reserved bits are set, or a payload" },
+	{ CLOSE, STORED, 8, ONE_BYTE, "CLOSE: has a payload" },
 	{ MEMORY, CRC, 4, 1, "sums without a payload" },
 	{ MEMORY, SHA, 1, 1, "sums without a payload" },
 	{ MEMORY, SHA + 31, 1, 1, "sums without a payload" },
@@ -168,10 +183,13 @@ static const struct rule {
 	{ MEMORY, BODY + 8, 4, -PAGE, "STREAM: page size 0" },
 	{ FILE_STREAM, BODY + 8, 4, PAGE, "STREAM: page size 4096" },
 	{ MEMORY, BODY + 12, 4, -6, "STREAM: name of 0" },
+	{ MEMORY, BODY + 12, 4, RSZ_NAME_MAX, "STREAM: name of 4102" },
 	{ MEMORY, BODY + 12, 4, 1, "STREAM: header is cut short" },
+	{ MEMORY, BODY + 16, 4, RSZ_META_MAX, "STREAM: name of 6 and metadata of 65" },
 	{ MEMORY, BODY + 16, 4, -1, "STREAM: header is 1 bytes too long" },
 	{ MEMORY, BODY + 20, 4, 1, "STREAM: reserved bits" },
 	{ MEMORY, STREAM_NAME, 1, -'m', "a NUL byte in a text" },
+	{ MEMORY, STREAM_NAME + 5, 1, 1, "\"memorz\" is declared twice" },
 	{ MEMORY, STREAM_NAME, 1, 0x80, "STREAM: text that is not UTF-8" },
 	{ MEMORY, STREAM_NAME + 6, 1, 0x80, "STREAM: text that is not UTF-8" },
 
@@ -184,7 +202,7 @@ static const struct rule {
 	{ PAGES, BODY + 12, 4, -4 * PAGE, "CHUNK: length or time" },
 	{ PAGES, BODY + 12, 4, 16 * MIB, "CHUNK: length or time" },
 	{ PAGES, BODY + 12, 4, 1, "CHUNK: extents of 16384 bytes, length 16385" },
-	{ PARTS, BODY + 12, 4, -1, "CHUNK: extents of 12288 bytes, length 12287" },
+	{ PARTS, BODY + 12, 4, -1, "CHUNK: extents of 16384 bytes, length 16383" },
 	{ PAGES, BODY + 16, 8, 11, "CHUNK: length or time" },
 	{ PAGES, BODY + 16, 8, 1, LATE },
 	{ PAGES, BODY + 24, 8, -1, LATE },
@@ -203,6 +221,8 @@ static const struct rule {
 	{ PARTS, EXTENT + 16, 8, 15, LATE }, /* from 315 to 310, and the chunk is from 300 to 320 */
 	{ PARTS, SECOND_EXTENT + 24, 8, -15, LATE },
 
+	{ TEXT, CONTENT, 4, 1, "page states in a stream without pages" },
+	{ PARTS, PARTS_RUN + 16, 2, -1, "pages without a state" },
 	{ PAGES, PAGES_RUN, 2, -1, "run of 0 pages" },
 	{ PAGES, PAGES_RUN + 24, 2, 1, "states without a page" },
 	{ PARTS, PARTS_RUN + 8, 2, 1, "states without a page" },
