@@ -498,8 +498,9 @@ class Partial(Case):
         self.assertEqual(found[0], len(parts))
         image = self.at / 'cut.raw'
         image.write_bytes(self.memory[:-6 << 20])
-        self.assertTrue(self.check(self.info(self.acquire(image)))[0])
+        self.assertTrue(self.check(self.info(self.acquire(image, code=3)))[0])
         self.assertNotIn('no-page-tables', self.events())
+        self.assertIn('entries-outside', self.events())
 
     def test_without_its_process_list_nothing_is_hidden(self):
         """The list's head and System's address are on one page of the kernel's image."""
