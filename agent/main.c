@@ -117,7 +117,7 @@ static enum status run_command(struct cli *cli, struct err *e)
 }
 
 /* The one line that says why, e.g. "ramseal: acquire: ...". */
-static void report(const struct cli *cli, enum status st, struct err *e)
+static void report_failure(const struct cli *cli, enum status st, struct err *e)
 {
 	const enum exit_code code = status_exit_code(st);
 
@@ -148,9 +148,9 @@ int main(int argc, char **argv)
 	if (!st)
 		st = run_command(&cli, &e);
 	if (st)
-		report(&cli, st, &e);
+		report_failure(&cli, st, &e);
 	closed = close_stdout(&late);
 	if (closed && !st)
-		report(&cli, st = closed, &late);
+		report_failure(&cli, st = closed, &late);
 	return st ? status_exit_code(st) : cli.answer;
 }

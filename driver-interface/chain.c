@@ -52,7 +52,7 @@ static void note_parts(struct chain *c, size_t i, uint64_t addr, size_t pages,
  * Whether a later source's answer is better than what stands. A source that fills with zeros what
  * it cannot read must not turn a page that failed elsewhere into zeros.
  */
-static bool improves(struct page_status now, struct page_status then, bool silent_zero)
+static bool improves_status(struct page_status now, struct page_status then, bool silent_zero)
 {
 	if (then.state == PAGE_DATA)
 		return !(now.state == PAGE_UNREADABLE && silent_zero);
@@ -105,8 +105,8 @@ static enum status read_source(const struct chain_reader *by, struct drv *s, uin
 	return st;
 }
 
-static enum status retry(const struct chain_reader *by, size_t i, uint64_t addr, uint8_t *buf,
-			 size_t pages, struct page_status *status, struct err *e)
+static enum status retry_pages(const struct chain_reader *by, size_t i, uint64_t addr, uint8_t *buf,
+			       size_t pages, struct page_status *status, struct err *e)
 {
 	struct drv *s = by->c->sources[i];
 	struct page_status then[RETRY_PAGES];
@@ -118,7 +118,7 @@ static enum status retry(const struct chain_reader *by, size_t i, uint64_t addr,
 		const bool zero = s->info.silent && then[k].state == PAGE_DATA &&
 				  bytes_are_zero(buf + k * PAGE_SIZE, PAGE_SIZE);
 
-		if (improves(status[k], then[k], zero))
+		if (improves_status(status[k], then[k], zero))
 			status[k] = then[k];
 		else if (then[k].state == PAGE_DATA)
 			then[k] = status[k];
@@ -252,7 +252,8 @@ static bool open_next(struct chain *c, bool holes, struct refusals *no, enum sta
 }
 
 /* The i-th source of those that answer; NULL: there is none, or `st` says why. */
-static struct drv *source_at(struct chain *c, size_t i, bool holes, enum status *st, struct err *e)
+static struct drv *chain_source_at(struct chain *c, size_t i, bool holes, enum status *st,
+				   struct err *e)
 {
 	struct drv *ret = NULL;
 	bool more = true;
@@ -293,7 +294,7 @@ static size_t chain_look(struct drv *d, uint64_t addr, size_t pages, bool *ret_h
 	return pages;
 }
 
-static bool is_hole(struct page_status s)
+static bool is_unmapped(struct page_status s)
 {
 	return s.state == PAGE_UNREADABLE && s.detail == DRV_UNMAPPED;
 }
@@ -319,7 +320,7 @@ static void find_missing(struct chain *c, uint64_t addr, size_t pages,
 	chain_withhold(&c->drv, addr, pages, may);
 	for (size_t i = 0; i < pages; i++) {
 		ret->any |= ret->page[i] = ret->page[i] && may[i].state == PAGE_DATA;
-		ret->others |= ret->page[i] && !is_hole(status[i]);
+		ret->others |= ret->page[i] && !is_unmapped(status[i]);
 	}
 }
 
@@ -333,12 +334,12 @@ static enum status ask_another(const struct chain_reader *by, size_t i, uint64_t
 
 	for (size_t at = 0, n; at < pages && !st && !s->dead; at += MAX(n, 1)) {
 		for (n = 0; at + n < pages && m->page[at + n] &&
-			    !(s->ops->by_direct_map && is_hole(status[at + n]));
+			    !(s->ops->by_direct_map && is_unmapped(status[at + n]));
 		     n++)
 			;
 		if (n)
-			st = retry(by, i, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
-				   status + at, e);
+			st = retry_pages(by, i, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+					 status + at, e);
 	}
 	return st;
 }
@@ -353,7 +354,7 @@ static enum status ask_the_others(const struct chain_reader *by, size_t i, uint6
 	enum status st = ST_OK;
 
 	for (find_missing(c, addr, pages, status, &m); m.any && !st; i++) {
-		if (!source_at(c, i, !m.others, &st, e))
+		if (!chain_source_at(c, i, !m.others, &st, e))
 			break;
 		st = ask_another(by, i, addr, buf, pages, status, &m, e);
 		find_missing(c, addr, pages, status, &m);
@@ -369,7 +370,7 @@ static size_t ask_the_first(const struct chain_reader *by, uint64_t addr, void *
 	struct drv *s;
 	size_t i = 0;
 
-	while ((s = source_at(c, i, false, st, e)) && s->dead)
+	while ((s = chain_source_at(c, i, false, st, e)) && s->dead)
 		i++;
 	if (!s)
 		return i;
@@ -381,7 +382,7 @@ static size_t ask_the_first(const struct chain_reader *by, uint64_t addr, void *
 	return i;
 }
 
-static bool is_dead(struct chain *c)
+static bool is_chain_dead(struct chain *c)
 {
 	bool ret = true;
 
@@ -395,7 +396,7 @@ static bool is_dead(struct chain *c)
 }
 
 /* What the last one died of, where it is known. */
-static enum status report_death(const struct chain *c, uint64_t addr, struct err *e)
+static enum status report_chain_death(const struct chain *c, uint64_t addr, struct err *e)
 {
 	const struct drv *last = c->sources[c->count - 1];
 
@@ -421,10 +422,10 @@ static enum status chain_read_pages(struct drv *d, unsigned reader, uint64_t add
 		st = ask_the_others(&by, first + 1, addr + at * PAGE_SIZE,
 				    (uint8_t *)buf + at * PAGE_SIZE, n, status + at, e);
 	}
-	if (st || !is_dead(c))
+	if (st || !is_chain_dead(c))
 		return st;
 	d->dead = true;
-	return report_death(c, addr, e);
+	return report_chain_death(c, addr, e);
 }
 
 static bool has_map(const struct drv_maps *m, const char *origin)
@@ -469,7 +470,8 @@ static const struct drv_ops chain_ops = {
  * Where this process lacks something that every source asks for, that alone is what has to be
  * said.
  */
-static enum status refuse(struct refusals *no, const struct drv_ops *const *table, struct err *e)
+static enum status refuse_all_sources(struct refusals *no, const struct drv_ops *const *table,
+				      struct err *e)
 {
 	const char *lacks = drv__lacks();
 
@@ -495,7 +497,7 @@ static enum status chain_fill(struct chain *c, const struct drv_ops *const *tabl
 	pthread_mutex_init(&c->opening, NULL);
 	pthread_mutex_init(&c->one, NULL);
 	if (!st && !open_next(c, false, &no, &st, e) && !st)
-		st = refuse(&no, table, e);
+		st = refuse_all_sources(&no, table, e);
 	if (st)
 		return st;
 	c->drv.info.path = c->path;

@@ -54,7 +54,7 @@ static const uint8_t *table_at(struct direct_map *m, unsigned level, uint64_t pa
 }
 
 /* *ret_bytes: what is left of the part of the map that the answer is for. */
-static enum direct_state look(struct direct_map *m, uint64_t addr, uint64_t *ret_bytes)
+static enum direct_state look_up_in_tables(struct direct_map *m, uint64_t addr, uint64_t *ret_bytes)
 {
 	const uint64_t va = m->base + addr;
 	uint64_t table = m->root;
@@ -81,10 +81,10 @@ enum direct_state direct_map_look(struct direct_map *m, uint64_t addr, size_t pa
 				  size_t *ret_pages)
 {
 	uint64_t bytes;
-	const enum direct_state first = look(m, addr, &bytes);
+	const enum direct_state first = look_up_in_tables(m, addr, &bytes);
 	uint64_t same = bytes;
 
-	while (same / PAGE_SIZE < pages && look(m, addr + same, &bytes) == first)
+	while (same / PAGE_SIZE < pages && look_up_in_tables(m, addr + same, &bytes) == first)
 		same += bytes;
 	*ret_pages = (size_t)MIN(same / PAGE_SIZE, pages);
 	return first;

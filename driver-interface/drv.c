@@ -41,7 +41,7 @@ const char *drv_source_name(size_t i)
 	return drv_table[i - 1] ? drv_table[i - 1]->name : NULL;
 }
 
-static const char *source_at(const void *of, size_t i)
+static const char *source_name_at(const void *of, size_t i)
 {
 	return drv_source_name(i);
 }
@@ -50,8 +50,8 @@ static enum status err_no_such_source(const char *name, size_t len, struct err *
 {
 	char all[200], hint[WORDS_HINT_MAX];
 
-	words_join(source_at, NULL, ", ", " or ", all, sizeof(all));
-	words_hint(source_at, NULL, "", name, len, hint);
+	words_join(source_name_at, NULL, ", ", " or ", all, sizeof(all));
+	words_hint(source_name_at, NULL, "", name, len, hint);
 	return err_set(e, ST_USAGE, "unknown source \"%.*s\"%s; the sources are %s",
 		       (int)MIN(len, 100), name, hint, all);
 }
@@ -72,7 +72,7 @@ const char *drv_kind_name(enum drv_kind kind)
 }
 
 /* Of NAME in "NAME:PATH". */
-static size_t name_length(const char *spec)
+static size_t source_name_length(const char *spec)
 {
 	return strcspn(spec, ":");
 }
@@ -91,7 +91,7 @@ const char *drv_error_meaning(uint32_t error)
 
 bool drv_is_live(const char *spec)
 {
-	const struct drv_ops *ops = find_ops(spec, name_length(spec));
+	const struct drv_ops *ops = find_ops(spec, source_name_length(spec));
 
 	return ops ? ops->kind != DRV_DEAD : strcmp(spec, "auto") == 0;
 }
@@ -99,7 +99,7 @@ bool drv_is_live(const char *spec)
 enum status drv_open(const char *spec, struct drv **ret, struct err *e)
 {
 	const char *colon = strchr(spec, ':');
-	const size_t len = name_length(spec);
+	const size_t len = source_name_length(spec);
 	const struct drv_ops *ops = find_ops(spec, len);
 	const char *path;
 	struct drv *d = NULL;
@@ -152,8 +152,8 @@ void drv_withheld_deinit(struct drv_withheld *w)
 	*w = (struct drv_withheld){ 0 };
 }
 
-static enum status add_pages(struct drv_withheld *w, struct range_list *l, uint64_t addr,
-			     size_t pages, struct err *e)
+static enum status add_withheld_pages(struct drv_withheld *w, struct range_list *l, uint64_t addr,
+				      size_t pages, struct err *e)
 {
 	struct range *last = l->count ? &l->at[l->count - 1] : NULL;
 
@@ -181,9 +181,9 @@ static enum status add_map_range(struct drv *d, struct range r, struct drv_withh
 		d->ops->withhold(d, addr, n, status);
 		for (size_t i = 0; i < n && !st; i++, addr += PAGE_SIZE)
 			if (status[i].state == PAGE_UNREADABLE)
-				st = add_pages(ret, &ret->poisoned, addr, 1, e);
+				st = add_withheld_pages(ret, &ret->poisoned, addr, 1, e);
 			else if (status[i].state != PAGE_DATA)
-				st = add_pages(ret, &ret->offline, addr, 1, e);
+				st = add_withheld_pages(ret, &ret->offline, addr, 1, e);
 	}
 	return st;
 }
@@ -198,13 +198,14 @@ static enum status add_holes(struct drv *d, struct range r, struct drv_withheld 
 
 		n = d->ops->look(d, addr, (size_t)((r.last - addr) / PAGE_SIZE + 1), &hole);
 		if (hole)
-			st = add_pages(ret, &ret->holes, addr, n, e);
+			st = add_withheld_pages(ret, &ret->holes, addr, n, e);
 	}
 	return st;
 }
 
 /* Linux takes a page that is poisoned out of the map, too (set_mce_nospec()): it is told once. */
-static enum status leave_out(struct range_list *l, const struct range_list *without, struct err *e)
+static enum status subtract_withheld(struct range_list *l, const struct range_list *without,
+				     struct err *e)
 {
 	_cleanup_ranges_ struct range_list all = *l;
 
@@ -227,8 +228,8 @@ enum status drv_withheld(struct drv *d, struct drv_withheld *ret, struct err *e)
 			st = add_holes(d, l->at[i], ret, e);
 	}
 	if (!st)
-		st = leave_out(&ret->holes, &ret->offline, e);
-	return st ? st : leave_out(&ret->holes, &ret->poisoned, e);
+		st = subtract_withheld(&ret->holes, &ret->offline, e);
+	return st ? st : subtract_withheld(&ret->holes, &ret->poisoned, e);
 }
 
 void drv_note_parts(struct drv *d, bool on)

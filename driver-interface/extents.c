@@ -24,7 +24,8 @@ enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_
 	return ST_OK;
 }
 
-static struct pread_result read_bytes(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
+static struct pread_result read_extent_bytes(struct extents_bytes *b, uint64_t off, void *buf,
+					     size_t len)
 {
 	if (off >= EXTENTS_NOTHING)
 		return (struct pread_result){ .error = DRV_NO_DATA, .exact = true };
@@ -35,14 +36,15 @@ static struct pread_result read_bytes(struct extents_bytes *b, uint64_t off, voi
 	return b->read(b, off, buf, len);
 }
 
-static struct pread_result read_file(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
+static struct pread_result read_extents_file(struct extents_bytes *b, uint64_t off, void *buf,
+					     size_t len)
 {
 	return drv__pread(((struct extents_file *)b)->fd, off, buf, len);
 }
 
 void extents_file_init(struct extents_file *f, int fd)
 {
-	*f = (struct extents_file){ .bytes.read = read_file, .fd = fd };
+	*f = (struct extents_file){ .bytes.read = read_extents_file, .fd = fd };
 }
 
 static int by_first_longest(const void *a, const void *b)
@@ -79,8 +81,8 @@ static uint64_t count_different(struct extents_bytes *from, uint64_t a, uint64_t
 
 	while (len) {
 		const size_t part = (size_t)MIN(len, step);
-		const size_t got = MIN(read_bytes(from, a, x[0], part).bytes,
-				       read_bytes(from, b, x[1], part).bytes);
+		const size_t got = MIN(read_extent_bytes(from, a, x[0], part).bytes,
+				       read_extent_bytes(from, b, x[1], part).bytes);
 
 		for (size_t i = 0; i < part; i++)
 			n += i >= got || x[0][i] != x[1][i];
@@ -124,7 +126,7 @@ static void compare_overlap(const struct extents *kept, const struct file_extent
 }
 
 /* `t` NULL: nothing is compared. */
-static void tidy(struct extents *x, struct extents_bytes *b, struct extents_twice *t)
+static void tidy_extent_list(struct extents *x, struct extents_bytes *b, struct extents_twice *t)
 {
 	struct extents kept = { .at = x->at };
 
@@ -150,13 +152,13 @@ static void tidy(struct extents *x, struct extents_bytes *b, struct extents_twic
 
 void extents_tidy(struct extents *x)
 {
-	tidy(x, NULL, NULL);
+	tidy_extent_list(x, NULL, NULL);
 }
 
 void extents_tidy_and_compare(struct extents *x, struct extents_bytes *b, struct extents_twice *ret)
 {
 	*ret = (struct extents_twice){ 0 };
-	tidy(x, b, ret);
+	tidy_extent_list(x, b, ret);
 }
 
 /* Whether some byte of the page at `page` is there. */
@@ -187,8 +189,8 @@ struct drv_result extents_read(const struct extents *x, struct extents_bytes *b,
 		}
 
 		const size_t want = (size_t)MIN(len - done - 1, e->range.last - at) + 1;
-		const struct pread_result p = read_bytes(b, e->offset + (at - e->range.first),
-							 (uint8_t *)buf + done, want);
+		const struct pread_result p = read_extent_bytes(
+			b, e->offset + (at - e->range.first), (uint8_t *)buf + done, want);
 
 		done += p.bytes;
 		if (p.bytes < want)

@@ -202,7 +202,7 @@ static enum status leave_out_unbacked(struct file_drv *f, struct range_list *map
 /*
  * All pages that the file has a byte of become the map; its faults are those of the file's ranges.
  */
-static enum status add_pages(struct file_drv *f, struct range_list *map, struct err *e)
+static enum status add_file_pages(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	const uint64_t mask = PAGE_SIZE - 1;
 	_cleanup_ranges_ struct range_list whole = { 0 };
@@ -263,8 +263,8 @@ static enum status read_asking(struct blob *b, uint64_t off, void *p, size_t len
 	return err_set(e, ST_INTERRUPTED, "interrupted by %s", a->stopped);
 }
 
-static enum status look_into(struct file_drv *f, const file_kind_fn *kinds, const char *path,
-			     struct err *e)
+static enum status open_as_first_kind(struct file_drv *f, const file_kind_fn *kinds,
+				      const char *path, struct err *e)
 {
 	_cleanup_ranges_ struct range_list map = { 0 };
 	enum status st = ST_NOT_MINE;
@@ -279,7 +279,7 @@ static enum status look_into(struct file_drv *f, const file_kind_fn *kinds, cons
 			       path);
 	st = leave_out_unbacked(f, &map, e);
 	if (!st)
-		st = add_pages(f, &map, e);
+		st = add_file_pages(f, &map, e);
 	if (st)
 		return st;
 	tidy_extents(f);
@@ -300,7 +300,7 @@ static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
 	f->whole.blob.read_at = read_asking;
 	extents_file_init(&f->plain, f->file.fd);
 	f->bytes = &f->plain.bytes;
-	st = look_into(f, kinds, path, e);
+	st = open_as_first_kind(f, kinds, path, e);
 	f->whole.opened = true;
 	/* Whoever tries a read, or compares, takes one that fails for an answer. */
 	if (f->whole.stopped)

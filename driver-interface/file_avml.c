@@ -32,8 +32,8 @@ static void avml_bytes_free(struct extents_bytes *b)
 }
 
 /* Blocks that go on where the one before ends are one range of the map. */
-static enum status add_block(struct file_drv *f, struct range_list *map,
-			     const struct skew_record *k, struct err *e)
+static enum status add_avml_block(struct file_drv *f, struct range_list *map,
+				  const struct skew_record *k, struct err *e)
 {
 	struct range *before = map->count ? &map->at[map->count - 1] : NULL;
 	const uint64_t left = MIN(range_bytes(k->range) - k->present, PHYS_LIMIT);
@@ -62,7 +62,7 @@ static enum status add_blocks(struct file_drv *f, struct range_list *map, const 
 	if (!st)
 		file__resolve_skew(f, r, a->count, false);
 	for (size_t i = 0; i < a->count && !st; i++)
-		st = add_block(f, map, &r[i], e);
+		st = add_avml_block(f, map, &r[i], e);
 	return st;
 }
 
@@ -75,7 +75,7 @@ void file__note_avml(struct file_drv *f, uint64_t zeros)
 			   zeros);
 }
 
-static void tell_of(struct file_drv *f, const struct avml *a)
+static void tell_of_avml(struct file_drv *f, const struct avml *a)
 {
 	file__note_avml(f, a->zeros);
 	if (a->damaged)
@@ -125,6 +125,6 @@ enum status file__add_avml(struct file_drv *f, struct range_list *map, struct er
 	f->origin = "AVML headers";
 	st = add_blocks(f, map, &b->avml, e);
 	if (!st)
-		tell_of(f, &b->avml);
+		tell_of_avml(f, &b->avml);
 	return st;
 }

@@ -10,7 +10,7 @@
 #define FILETIME_1970 UINT64_C(116444736000000000)
 #define FILETIME_MAX  (FILETIME_1970 + UINT64_MAX / 100)
 
-static void tell_of(struct file_drv *f, const struct windows_dump *d)
+static void tell_of_dump(struct file_drv *f, const struct windows_dump *d)
 {
 	struct drv *drv = &f->drv;
 	char time[UTC_RFC3339_SIZE];
@@ -43,7 +43,7 @@ static enum status add_parts(struct file_drv *f, const struct windows_dump *d, s
  * Of a bitmap RAM is what the runs say, and what has a bit: neither is left out. The runs of a
  * complete dump are what it has, in the order of the file.
  */
-static enum status add_map(struct range_list *map, struct windows_dump *d, struct err *e)
+static enum status add_dump_map(struct range_list *map, struct windows_dump *d, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -68,9 +68,9 @@ enum status file__add_windows_dump(struct file_drv *f, struct range_list *map, s
 	if (!st)
 		st = add_parts(f, &d, e);
 	if (!st)
-		st = add_map(map, &d, e);
+		st = add_dump_map(map, &d, e);
 	if (!st)
-		tell_of(f, &d);
+		tell_of_dump(f, &d);
 	windows_dump_deinit(&d);
 	f->origin = "Windows crash dump";
 	return st;

@@ -61,8 +61,8 @@ static void check_lime(struct file_drv *f, const struct lime *l)
 	}
 }
 
-static enum status add_record(struct file_drv *f, struct range_list *map,
-			      const struct skew_record *r, struct err *e)
+static enum status add_lime_range(struct file_drv *f, struct range_list *map,
+				  const struct skew_record *r, struct err *e)
 {
 	const uint64_t len = range_bytes(r->range);
 	/* Beyond PHYS_LIMIT nobody reads. */
@@ -101,7 +101,7 @@ static enum status add_records(struct file_drv *f, struct range_list *map, struc
 		file__resolve_skew(f, r, l.count, module);
 		for (size_t i = 0; i < l.count && !st; i++)
 			if (r[i].present || !damaged)
-				st = add_record(f, map, &r[i], e);
+				st = add_lime_range(f, map, &r[i], e);
 		check_lime(f, &l);
 	}
 	lime_deinit(&l);
@@ -114,7 +114,8 @@ enum status file__add_lime(struct file_drv *f, struct range_list *map, struct er
 	return add_records(f, map, &f->whole.blob, false, false, e);
 }
 
-static struct pread_result packed_read(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
+static struct pread_result lime_packed_read(struct extents_bytes *b, uint64_t off, void *buf,
+					    size_t len)
 {
 	struct blob *plain = &((struct packed_bytes *)b)->inflated.blob;
 	struct pread_result r = { .error = DRV_NO_DATA, .exact = true };
@@ -131,7 +132,7 @@ static void packed_free(struct extents_bytes *b)
 	free(b);
 }
 
-static void check_stream(struct file_drv *f, const struct inflated *i)
+static void check_lime_stream(struct file_drv *f, const struct inflated *i)
 {
 	const uint64_t rest = f->whole.blob.size - i->packed_end;
 
@@ -159,7 +160,7 @@ static void check_stream(struct file_drv *f, const struct inflated *i)
 }
 
 /* Whether a LiME file begins behind zlib's header; another stream is refused by name. */
-static enum status probe(struct blob *b, struct err *e)
+static enum status probe_packed_lime(struct blob *b, struct err *e)
 {
 	_cleanup_free_ uint8_t *buf = malloc(PROBE_SIZE);
 	size_t got = 0;
@@ -176,14 +177,14 @@ static enum status probe(struct blob *b, struct err *e)
 
 enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, struct err *e)
 {
-	enum status st = probe(&f->whole.blob, e);
+	enum status st = probe_packed_lime(&f->whole.blob, e);
 	struct packed_bytes *b = st ? NULL : calloc(1, sizeof(*b));
 
 	if (st)
 		return st;
 	if (!b)
 		return err_nomem(e);
-	b->bytes.read = packed_read;
+	b->bytes.read = lime_packed_read;
 	f->bytes = &b->bytes;
 	f->unpacked_free = packed_free;
 	st = inflated_init(&b->inflated, &f->whole.blob, INFLATED_SPACING, INFLATED_PLACES, e);
@@ -193,6 +194,6 @@ enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, st
 					 b->inflated.end == INFLATED_SUM,
 				 true, e);
 	if (!st)
-		check_stream(f, &b->inflated);
+		check_lime_stream(f, &b->inflated);
 	return st;
 }

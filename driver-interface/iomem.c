@@ -99,7 +99,7 @@ struct state {
 	bool hidden;      /* RAM at 0-0 */
 };
 
-static enum status parse_line(struct state *s, const char *at, size_t len, struct err *e)
+static enum status parse_iomem_line(struct state *s, const char *at, size_t len, struct err *e)
 {
 	struct iomem_line l;
 	struct range r;
@@ -132,7 +132,7 @@ enum status iomem_parse(const char *text, size_t len, struct range_list *ret, st
 	for (size_t number = 1; at < end; number++) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
 		const size_t n = (size_t)((nl ? nl : end) - at);
-		const enum status st = parse_line(&s, at, n, e);
+		const enum status st = parse_iomem_line(&s, at, n, e);
 
 		if (st)
 			return err_add(e, st, "line %zu", number);
@@ -147,7 +147,7 @@ enum status iomem_parse(const char *text, size_t len, struct range_list *ret, st
 }
 
 /* A file of proc has no size; it is read until it ends. */
-static enum status read_text(int fd, char **ret, size_t *ret_len, struct err *e)
+static enum status read_iomem_text(int fd, char **ret, size_t *ret_len, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len = 0, room = 0;
@@ -189,7 +189,7 @@ enum status iomem_read(struct range_list *ret, struct err *e)
 
 	if (st)
 		return st;
-	st = read_text(fd, &text, &len, e);
+	st = read_iomem_text(fd, &text, &len, e);
 	if (!st)
 		st = iomem_parse(text, len, ret, e);
 	return st ? err_add(e, st, "%s", current_path) : ST_OK;

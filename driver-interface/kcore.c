@@ -73,7 +73,7 @@ static void use_image(struct kcore *k)
 	}
 }
 
-static int by_first(const void *a, const void *b)
+static int kcore_range_by_first(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
@@ -85,8 +85,9 @@ static int by_first(const void *a, const void *b)
  * offers more, that is RAM, too, and is acquired: /proc/iomem is a text, which a mount can put
  * another in the place of, and what is in the kernel's direct map is memory.
  */
-static enum status add_maps(struct kcore *k, struct range_list *iomem, const struct range_list *ram,
-			    struct range_list *map, struct err *e)
+static enum status add_kcore_maps(struct kcore *k, struct range_list *iomem,
+				  const struct range_list *ram, struct range_list *map,
+				  struct err *e)
 {
 	_cleanup_ranges_ struct range_list own = { 0 }, more = { 0 };
 	struct drv *d = &k->base.drv;
@@ -103,7 +104,7 @@ static enum status add_maps(struct kcore *k, struct range_list *iomem, const str
 		for (size_t i = 0; i < ram->count && !st; i++)
 			st = range_list_add(&more, ram->at[i].first, ram->at[i].last, e);
 		if (more.count)
-			qsort(more.at, more.count, sizeof(*more.at), by_first);
+			qsort(more.at, more.count, sizeof(*more.at), kcore_range_by_first);
 		if (!st)
 			st = drv__add_map(d, "/proc/iomem and /proc/kcore together", &more, e);
 	}
@@ -126,12 +127,12 @@ static enum status map_ram(struct kcore *k, struct err *e)
 	if (!st)
 		st = kcore_view_find_ram(&k->own, &ram, &map, e);
 	if (!st && ram.count)
-		return add_maps(k, &iomem, &ram, &map, e);
+		return add_kcore_maps(k, &iomem, &ram, &map, e);
 	return st ? st : drv__add_map(&k->base.drv, k->base.drv.info.path, &map, e);
 }
 
 /* Lockdown of distributions before 5.4 let the file be opened and refused the reads. */
-static enum status probe(struct kcore *k, struct err *e)
+static enum status probe_kcore(struct kcore *k, struct err *e)
 {
 	struct pread_result p = { .error = DRV_NO_DATA };
 	struct page_status status;
@@ -225,7 +226,7 @@ static bool has_five_levels(const struct drv_info *info)
 }
 
 /* By the kernel's own tables, of a kernel that says where their root is. */
-static bool find_direct_map(struct kcore *k)
+static bool find_kcore_direct_map(struct kcore *k)
 {
 	const struct drv_info *info = &k->base.drv.info;
 	struct kcore_view *v = &k->own;
@@ -257,7 +258,7 @@ static void use_direct_map(struct kcore *k)
 {
 	struct drv_info *info = &k->base.drv.info;
 
-	info->finds_holes = find_direct_map(k);
+	info->finds_holes = find_kcore_direct_map(k);
 	if (info->finds_holes)
 		return;
 	info->silent = true;
@@ -278,7 +279,7 @@ static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
 	if (!st)
 		use_flags(k);
 	if (!st)
-		st = probe(k, e);
+		st = probe_kcore(k, e);
 	if (st)
 		return err_add(e, st, "%s", path);
 	k->base.drv.info.grows = true;

@@ -43,7 +43,7 @@ bool kcore_is_image(const struct elf_segment *s)
 }
 
 /* A segment that p_paddr places in RAM, by a kernel that fills p_paddr in. */
-static bool is_placed(const struct elf_segment *s)
+static bool has_physical_place(const struct elf_segment *s)
 {
 	return !kcore_is_image(s) && s->paddr != ELF_PADDR_NONE;
 }
@@ -116,8 +116,8 @@ static uint64_t fixed_base(const struct elf_core *c)
 	return 0;
 }
 
-static enum status add_segment(struct kcore_view *v, const struct elf_segment *s, uint64_t paddr,
-			       struct range_list *map, struct err *e)
+static enum status add_kcore_segment(struct kcore_view *v, const struct elf_segment *s,
+				     uint64_t paddr, struct range_list *map, struct err *e)
 {
 	const uint64_t last = paddr + MIN(s->memsz - 1, UINT64_MAX - paddr);
 	const enum status st =
@@ -136,8 +136,8 @@ static enum status add_placed(struct kcore_view *v, struct range_list *map, stru
 	for (size_t i = 0; i < v->core.n_loads && !st; i++) {
 		const struct elf_segment *s = &v->core.loads[i];
 
-		if (is_placed(s) && (s->paddr || !base || s->vaddr == base))
-			st = add_segment(v, s, s->paddr, map, e);
+		if (has_physical_place(s) && (s->paddr || !base || s->vaddr == base))
+			st = add_kcore_segment(v, s, s->paddr, map, e);
 	}
 	return st;
 }
@@ -161,7 +161,7 @@ static enum status add_derived(struct kcore_view *v, const struct range_list *ra
 
 		if (s->vaddr >= base && s->vaddr - base <= top &&
 		    s->memsz - 1 <= top - (s->vaddr - base))
-			st = add_segment(v, s, s->vaddr - base, map, e);
+			st = add_kcore_segment(v, s, s->vaddr - base, map, e);
 	}
 	return st;
 }
@@ -251,7 +251,7 @@ static void swap_loads(struct elf_core *a, struct elf_core *b)
 }
 
 /* The notes stay those of the opening: they are told already. */
-static enum status reload(struct kcore_view *v)
+static enum status reload_kcore(struct kcore_view *v)
 {
 	const struct drv_info *info = &v->of->info;
 	_cleanup_ranges_ struct range_list map = { 0 };
@@ -282,7 +282,7 @@ struct drv_result kcore_view_segments(void *arg, uint64_t addr, void *buf, size_
 
 		if (read_phnum(v) == v->phnum)
 			return r;
-		if (reload(v))
+		if (reload_kcore(v))
 			break;
 	}
 	v->of->death = "its headers changed and make no sense any more";
@@ -314,7 +314,7 @@ struct kcore_view *kcore_view_again(const struct kcore_view *as)
 	if (!v)
 		return NULL;
 	v->file.fd = -1;
-	if (kcore_view_open(v, as->of, as->of->path, NULL) || reload(v) ||
+	if (kcore_view_open(v, as->of, as->of->path, NULL) || reload_kcore(v) ||
 	    (as->map && !copy_map(v, as->map))) {
 		kcore_view_destroy(v);
 		return NULL;

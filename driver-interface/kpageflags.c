@@ -105,7 +105,7 @@ struct sample {
 	bool impossible;
 };
 
-static void take_sample(struct kpageflags *f, uint64_t pfn, size_t n, struct sample *s)
+static void sample_flags(struct kpageflags *f, uint64_t pfn, size_t n, struct sample *s)
 {
 	uint64_t flags[SAMPLE_PAGES];
 
@@ -132,7 +132,7 @@ const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map)
 		const uint64_t pages = range_bytes(map->at[i]) / PAGE_SIZE;
 
 		for (uint64_t at = 0; at < pages; at += MAX(step, SAMPLE_PAGES))
-			take_sample(f, first + at, (size_t)MIN(pages - at, SAMPLE_PAGES), &s);
+			sample_flags(f, first + at, (size_t)MIN(pages - at, SAMPLE_PAGES), &s);
 	}
 	if (s.impossible)
 		return "has flags that no kernel gives";

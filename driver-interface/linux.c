@@ -168,7 +168,7 @@ bool drv_is_there(const struct drv_ops *ops)
 
 /* --- pages that must not be read ----------------------------------------------------------- */
 
-static bool is_live(const char *path)
+static bool is_live_path(const char *path)
 {
 	struct stat sb;
 	struct statfs fs;
@@ -198,9 +198,9 @@ static void open_flags(struct linux_drv *l)
 
 void linux_use_flags(struct linux_drv *l, const char *otherwise)
 {
-	if (is_live(l->drv.path) || linux_has_system_root())
+	if (is_live_path(l->drv.path) || linux_has_system_root())
 		linux_look_around(l);
-	if (is_live(l->drv.path) || kpageflags_is_set())
+	if (is_live_path(l->drv.path) || kpageflags_is_set())
 		open_flags(l);
 	l->drv.info.withholds = l->flags.fd >= 0;
 	if (l->drv.info.withholds)
@@ -220,7 +220,7 @@ bool linux_find_vmcoreinfo(const struct linux_drv *l, uint64_t *ret_addr, uint64
 {
 	char text[64] = "";
 
-	if (vmcoreinfo_path || is_live(l->drv.path))
+	if (vmcoreinfo_path || is_live_path(l->drv.path))
 		read_beginning(vmcoreinfo_path ? vmcoreinfo_path : "/sys/kernel/vmcoreinfo", text,
 			       sizeof(text));
 	return sscanf(text, "%" SCNx64 " %" SCNx64, ret_addr, ret_size) == 2;

@@ -36,7 +36,7 @@ bool linux_has_system_root(void)
 	return root[0];
 }
 
-static FILE *open_file(const char *path)
+static FILE *open_system_file(const char *path)
 {
 	char full[512];
 
@@ -50,7 +50,7 @@ static FILE *open_file(const char *path)
  */
 static bool is_covered(const char *path)
 {
-	FILE *f = open_file("/proc/self/mountinfo");
+	FILE *f = open_system_file("/proc/self/mountinfo");
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
 	bool found = false;
@@ -92,7 +92,7 @@ static void look_at_mounts(struct linux_drv *l)
 /* "        present  4095" of each zone: fs and mm/vmstat.c, zoneinfo_show_print(). */
 static uint64_t present_pages(void)
 {
-	FILE *f = open_file("/proc/zoneinfo");
+	FILE *f = open_system_file("/proc/zoneinfo");
 	char line[256];
 	uint64_t sum = 0, n;
 
@@ -124,7 +124,7 @@ static bool read_number(unsigned i, const char *name, uint64_t *ret)
 	bool ok;
 
 	snprintf(path, sizeof(path), "/sys/firmware/memmap/%u/%s", i, name);
-	f = open_file(path);
+	f = open_system_file(path);
 	ok = f && fscanf(f, "%" SCNx64, ret) == 1;
 	if (f)
 		fclose(f);
@@ -137,7 +137,7 @@ static bool is_system_ram(unsigned i)
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/sys/firmware/memmap/%u/type", i);
-	f = open_file(path);
+	f = open_system_file(path);
 	if (f && !fgets(text, sizeof(text), f))
 		text[0] = '\0';
 	if (f)

@@ -19,7 +19,7 @@ struct nt_windows {
 	size_t n_raised;
 };
 
-static uint32_t query(struct nt *nt, enum nt_class class, void *buf, size_t len, size_t *ret_len)
+static uint32_t query_nt(struct nt *nt, enum nt_class class, void *buf, size_t len, size_t *ret_len)
 {
 	LONG(WINAPI * ask)
 	(int, void *, ULONG, ULONG *) = (LONG(WINAPI *)(int, void *, ULONG, ULONG *))(
@@ -68,7 +68,7 @@ static void privileges(struct nt *nt, bool on)
 		set_privilege(token, w->raised[--w->n_raised], false);
 }
 
-static void cpu(struct nt *nt, struct nt_cpu *ret)
+static void read_cpu_facts(struct nt *nt, struct nt_cpu *ret)
 {
 	unsigned a, b, c, d;
 	SYSTEM_INFO system;
@@ -82,7 +82,9 @@ static void cpu(struct nt *nt, struct nt_cpu *ret)
 	ret->highest_user = (uint64_t)(uintptr_t)system.lpMaximumApplicationAddress;
 }
 
-static const struct nt_ops ops = { .query = query, .privileges = privileges, .cpu = cpu };
+static const struct nt_ops ops = { .query = query_nt,
+				   .privileges = privileges,
+				   .cpu = read_cpu_facts };
 
 struct nt *nt_here(void)
 {

@@ -79,7 +79,7 @@ static struct delivered *find_source(struct parts *p, const char *source)
 	return d;
 }
 
-static void note_page(struct parts *p, const struct delivered *by, uint64_t n)
+static void note_delivered_page(struct parts *p, const struct delivered *by, uint64_t n)
 {
 	const uint64_t bit = UINT64_C(1) << n % WORD_BITS;
 
@@ -104,7 +104,8 @@ static void note_pages(struct parts *p, const char *source, uint64_t addr, size_
 			continue;
 		if (!by)
 			by = find_source(p, source);
-		note_page(p, by, p->before[r - p->ranges->at] + ((addr - r->first) >> PAGE_SHIFT));
+		note_delivered_page(
+			p, by, p->before[r - p->ranges->at] + ((addr - r->first) >> PAGE_SHIFT));
 		p->stale = true;
 	}
 }

@@ -42,8 +42,9 @@ static struct drv_result ask(const struct source_reader *by, uint64_t addr, void
  * One read of `pages` pages. Returns how many pages now have a status, and in *whole whether that
  * is all of them. Bytes behind `good` are never looked at.
  */
-static size_t read_once(const struct source_reader *by, uint64_t addr, uint8_t *buf, size_t pages,
-			struct page_status *status, bool *whole, uint32_t *error)
+static size_t read_source_once(const struct source_reader *by, uint64_t addr, uint8_t *buf,
+			       size_t pages, struct page_status *status, bool *whole,
+			       uint32_t *error)
 {
 	struct drv *d = by->d;
 	struct drv_result r;
@@ -71,7 +72,8 @@ static size_t read_once(const struct source_reader *by, uint64_t addr, uint8_t *
 	return good + bad;
 }
 
-static enum status report_death(const struct drv *d, uint64_t addr, uint32_t error, struct err *e)
+static enum status report_source_death(const struct drv *d, uint64_t addr, uint32_t error,
+				       struct err *e)
 {
 	if (d->death)
 		return err_set(e, ST_SOURCE_FAILED, "%s: %s (at 0x%" PRIx64 ")", d->info.path,
@@ -100,13 +102,14 @@ static enum status read_page_run(const struct source_reader *by, uint64_t addr, 
 		const size_t n = MIN(step, pages - at);
 		uint32_t error = 0;
 		bool whole;
-		const size_t moved = read_once(by, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
-					       status + at, &whole, &error);
+		const size_t moved =
+			read_source_once(by, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+					 status + at, &whole, &error);
 
 		at += moved;
 		*settled = at;
 		if (d->dead)
-			return report_death(d, addr + at * PAGE_SIZE, error, e);
+			return report_source_death(d, addr + at * PAGE_SIZE, error, e);
 		if (whole)
 			step = MIN(2 * step, most);
 		else if (!moved)
@@ -171,8 +174,8 @@ static enum status read_allowed(const struct source_reader *by, uint64_t addr, u
 	return st;
 }
 
-static enum status read_pages(const struct source_reader *by, uint64_t addr, void *buf,
-			      size_t pages, struct page_status *status, struct err *e)
+static enum status read_source_pages(const struct source_reader *by, uint64_t addr, void *buf,
+				     size_t pages, struct page_status *status, struct err *e)
 {
 	struct drv *d = by->d;
 	enum status st = ST_OK;
@@ -209,7 +212,7 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 {
 	const struct source_reader by = { d, d->watch, DRV_BESIDE };
 
-	return read_pages(&by, addr, buf, pages, status, e);
+	return read_source_pages(&by, addr, buf, pages, status, e);
 }
 
 enum status drv_read_pages_beside(struct drv *d, unsigned reader, uint64_t addr, void *buf,
@@ -217,5 +220,5 @@ enum status drv_read_pages_beside(struct drv *d, unsigned reader, uint64_t addr,
 {
 	const struct source_reader by = { d, &d->beside[reader], reader };
 
-	return read_pages(&by, addr, buf, pages, status, e);
+	return read_source_pages(&by, addr, buf, pages, status, e);
 }

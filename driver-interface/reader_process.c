@@ -104,8 +104,8 @@ static struct reader_opening open_in_parent(const struct reader_device *device, 
  * How many pages in a row fail as the one behind `last.good` did: an answer for each of them would
  * take longer than finding out.
  */
-static size_t count_alike(const struct reader_device *device, int fd, const struct request *q,
-			  struct drv_result last, uint8_t *scratch)
+static size_t count_failing_alike(const struct reader_device *device, int fd,
+				  const struct request *q, struct drv_result last, uint8_t *scratch)
 {
 	size_t bad = 1;
 
@@ -118,8 +118,8 @@ static size_t count_alike(const struct reader_device *device, int fd, const stru
 	return bad;
 }
 
-static void serve(const struct reader_device *device, int fd, int socket, uint8_t *shared,
-		  size_t size)
+static void serve_reads(const struct reader_device *device, int fd, int socket, uint8_t *shared,
+			size_t size)
 {
 	struct request q;
 
@@ -127,7 +127,7 @@ static void serve(const struct reader_device *device, int fd, int socket, uint8_
 		struct drv_result r = device->read(fd, q.addr, shared, MIN((size_t)q.len, size));
 
 		if (r.exact && !r.dead && r.good < q.len)
-			r.bad = count_alike(device, fd, &q, r, shared + r.good);
+			r.bad = count_failing_alike(device, fd, &q, r, shared + r.good);
 		if (send(socket, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r))
 			return;
 	}
@@ -145,7 +145,7 @@ _Noreturn static void run_child(const struct reader_device *device, const char *
 	close_others(socket);
 	how = open_in_parent(device, path, &fd);
 	if (send(socket, &how, sizeof(how), MSG_NOSIGNAL) == sizeof(how) && !how.error)
-		serve(device, fd, socket, shared, size);
+		serve_reads(device, fd, socket, shared, size);
 	_exit(0);
 }
 
@@ -160,7 +160,7 @@ static uint64_t now_ms(void)
 }
 
 /* Its exit status; false if it does not end: then it is left to whoever inherits it. */
-static bool bury(struct reader_process *p, int *ret)
+static bool bury_reader(struct reader_process *p, int *ret)
 {
 	for (int waited = 0; waited <= BURIAL_MS; waited += BURIAL_STEP) {
 		const pid_t got = waitpid(p->pid, ret, WNOHANG);
@@ -174,14 +174,14 @@ static bool bury(struct reader_process *p, int *ret)
 	return false;
 }
 
-static void explain(struct reader_process *p, bool hangs)
+static void explain_death(struct reader_process *p, bool hangs)
 {
 	int status = 0;
 	bool ended;
 
 	if (hangs)
 		kill(p->pid, SIGKILL);
-	ended = bury(p, &status);
+	ended = bury_reader(p, &status);
 	p->pid = 0;
 	if (hangs)
 		snprintf(p->death, sizeof(p->death),
@@ -196,14 +196,14 @@ static void explain(struct reader_process *p, bool hangs)
 		snprintf(p->death, sizeof(p->death), "the process that read it has ended");
 }
 
-static void die(struct reader_process *p, bool hangs)
+static void declare_reader_dead(struct reader_process *p, bool hangs)
 {
 	p->dead = true;
-	explain(p, hangs);
+	explain_death(p, hangs);
 }
 
 /* The answer, all `len` bytes of it; else the process is dead. */
-static bool await(struct reader_process *p, void *answer, size_t len)
+static bool await_reader(struct reader_process *p, void *answer, size_t len)
 {
 	const uint64_t deadline = now_ms() + (uint64_t)patience_ms;
 	struct pollfd readable = { .fd = p->socket, .events = POLLIN };
@@ -218,14 +218,15 @@ static bool await(struct reader_process *p, void *answer, size_t len)
 			break;
 		answered = n > 0 && recv(p->socket, answer, len, 0) == (ssize_t)len;
 		if (!answered)
-			die(p, false);
+			declare_reader_dead(p, false);
 		return answered;
 	}
-	die(p, true);
+	declare_reader_dead(p, true);
 	return false;
 }
 
-static enum status create(size_t read_max, struct reader_process **ret, struct err *e)
+static enum status create_reader_process(size_t read_max, struct reader_process **ret,
+					 struct err *e)
 {
 	struct reader_process *p = calloc(1, sizeof(*p));
 
@@ -265,11 +266,11 @@ enum status reader_process_start(const struct reader_device *device, const char 
 				 struct reader_opening *how, struct err *e)
 {
 	struct reader_process *p = NULL;
-	enum status st = create(read_max, &p, e);
+	enum status st = create_reader_process(read_max, &p, e);
 
 	if (!st)
 		st = fork_child(p, device, path, e);
-	if (!st && !await(p, how, sizeof(*how)))
+	if (!st && !await_reader(p, how, sizeof(*how)))
 		st = err_set(e, ST_SOURCE_FAILED, "%s: %s", path, p->death);
 	if (st || how->error) {
 		reader_process_stop(p);
@@ -286,8 +287,8 @@ struct drv_result reader_process_read(struct reader_process *p, uint64_t addr, v
 	struct drv_result r;
 
 	if (send(p->socket, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q))
-		die(p, false);
-	else if (await(p, &r, sizeof(r))) {
+		declare_reader_dead(p, false);
+	else if (await_reader(p, &r, sizeof(r))) {
 		memcpy(buf, p->shared, MIN(r.good, len));
 		return r;
 	}
@@ -309,7 +310,7 @@ void reader_process_stop(struct reader_process *p)
 		close(p->socket);
 	if (p->pid) {
 		kill(p->pid, SIGKILL);
-		bury(p, &status);
+		bury_reader(p, &status);
 	}
 	if (p->shared)
 		munmap(p->shared, p->size);

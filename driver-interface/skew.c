@@ -38,7 +38,7 @@ struct evidence {
 	bool tail_zeros; /* it is */
 };
 
-static void note_edge(struct evidence *v, uint64_t at, uint64_t skew)
+static void note_skew_edge(struct evidence *v, uint64_t at, uint64_t skew)
 {
 	v->edges++;
 	v->as_pages += !(at & PAGE_MASK);
@@ -58,14 +58,14 @@ static void look_for_edges(struct evidence *v, const uint8_t *p, size_t len, uin
 		if (i - begin < ZEROS_MIN)
 			continue;
 		if (begin)
-			note_edge(v, at + begin, skew);
+			note_skew_edge(v, at + begin, skew);
 		if (i < len)
-			note_edge(v, at + i, skew);
+			note_skew_edge(v, at + i, skew);
 	}
 }
 
 /* Page tables: what is not zero is an entry that is present, and has no address beyond memory. */
-static bool is_table(const uint8_t *p)
+static bool is_like_page_table(const uint8_t *p)
 {
 	size_t entries = 0;
 
@@ -92,7 +92,7 @@ static void look_for_heads(struct evidence *v, const uint8_t *p, size_t len, uin
 		for (size_t k = 0; k < 2; k++) {
 			const uint8_t *q = p + at + places[k];
 
-			is[k] = !memcmp(q, elf, sizeof(elf)) || is_table(q);
+			is[k] = !memcmp(q, elf, sizeof(elf)) || is_like_page_table(q);
 		}
 		v->as_pages += is[0] && !is[1];
 		v->as_bytes += is[1] && !is[0];
@@ -100,8 +100,8 @@ static void look_for_heads(struct evidence *v, const uint8_t *p, size_t len, uin
 	}
 }
 
-static void look_into(struct evidence *v, const struct skew_record *r, struct extents_bytes *b,
-		      uint8_t *buf, uint64_t *left)
+static void look_into_record(struct evidence *v, const struct skew_record *r,
+			     struct extents_bytes *b, uint8_t *buf, uint64_t *left)
 {
 	const uint64_t skew = r->range.first & PAGE_MASK;
 	const uint64_t pieces = MAX(MIN(r->present / PIECE, PIECES_MAX), 1);
@@ -147,8 +147,8 @@ static void look_at_ends(struct evidence *v, const struct skew_record *r, size_t
 	}
 }
 
-static void gather(struct evidence *v, const struct skew_record *r, size_t count,
-		   struct extents_bytes *b, uint8_t *buf)
+static void gather_evidence(struct evidence *v, const struct skew_record *r, size_t count,
+			    struct extents_bytes *b, uint8_t *buf)
 {
 	/* The ends cost a read each. */
 	size_t ends = 4096;
@@ -160,11 +160,11 @@ static void gather(struct evidence *v, const struct skew_record *r, size_t count
 			ends--;
 		}
 		if (r[i].range.first & PAGE_MASK)
-			look_into(v, &r[i], b, buf, &left);
+			look_into_record(v, &r[i], b, buf, &left);
 	}
 }
 
-static bool decides(const struct evidence *v, uint64_t one, uint64_t other)
+static bool decides_skew(const struct evidence *v, uint64_t one, uint64_t other)
 {
 	return one >= EDGES_MIN && one >= EDGES_LEAD * other && one >= v->edges / EDGES_PART;
 }
@@ -186,9 +186,9 @@ struct skew skew_judge(const struct skew_record *r, size_t count, bool module,
 	if (!buf)
 		return s;
 	look_at_ends(&v, r, count);
-	gather(&v, r, count, b, buf);
-	as_pages = module || decides(&v, v.as_pages, v.as_bytes);
-	as_bytes = v.tail_bytes || decides(&v, v.as_bytes, v.as_pages);
+	gather_evidence(&v, r, count, b, buf);
+	as_pages = module || decides_skew(&v, v.as_pages, v.as_bytes);
+	as_bytes = v.tail_bytes || decides_skew(&v, v.as_bytes, v.as_pages);
 	/* AVML's ends do not count for much where what stands there are LiME's zeros. */
 	only_ends = !as_bytes && v.lacks_last && !v.page_end;
 	as_bytes |= only_ends;

@@ -119,7 +119,7 @@ static uint32_t set_mode(struct winpmem *w, enum winpmem_mode mode)
 }
 
 /* ST_OK if the user takes it; then it is on record. */
-static enum status dare(struct winpmem *w, enum status st, struct err *e)
+static enum status go_on_at_risk(struct winpmem *w, enum status st, struct err *e)
 {
 	if (!st || !risk_is_taken)
 		return st;
@@ -142,12 +142,13 @@ static enum status check_secure_kernel(struct winpmem *w, const char *mode, stru
 
 	if (secure == NT_NO)
 		return ST_OK;
-	return dare(w,
-		    err_set(e, ST_NO_SOURCE,
-			    "%s: a secure kernel %s here (VBS), and reading its pages %s may stop "
-			    "Windows; take the memory from the hypervisor, or add --" RISK_OPTION,
-			    w->drv.info.path, secure == NT_YES ? "runs" : "may run", mode),
-		    e);
+	return go_on_at_risk(
+		w,
+		err_set(e, ST_NO_SOURCE,
+			"%s: a secure kernel %s here (VBS), and reading its pages %s may stop "
+			"Windows; take the memory from the hypervisor, or add --" RISK_OPTION,
+			w->drv.info.path, secure == NT_YES ? "runs" : "may run", mode),
+		e);
 }
 
 static enum status err_left_behind(const struct winpmem *w, struct err *e)
@@ -239,7 +240,7 @@ static enum status set_mode_of_five_levels(struct winpmem *w, struct err *e)
 		     w->drv.info.path, error);
 	if (w->mode != WINPMEM_PHYSICAL)
 		return st;
-	st = dare(w, st, e);
+	st = go_on_at_risk(w, st, e);
 	return st ? st : check_secure_kernel(w, "in mode PHYSICAL", e);
 }
 
@@ -330,7 +331,7 @@ static void pin(struct winpmem *w)
 }
 
 /* GET_INFO wants a handle with write access, which a policy may refuse: then the rest must do. */
-static enum status identify(struct winpmem *w, const struct winpmem_answer *a, struct err *e)
+static enum status identify_driver(struct winpmem *w, const struct winpmem_answer *a, struct err *e)
 {
 	w->family = a->family;
 	if (!a->family && a->error != WIN32_ACCESS_DENIED)
@@ -360,7 +361,7 @@ static enum status negotiate(struct winpmem *w, enum winpmem_mode wanted, struct
 	enum status st = ask_info(w->host, &a, e);
 
 	if (!st)
-		st = identify(w, &a, e);
+		st = identify_driver(w, &a, e);
 	if (!st)
 		st = winpmem__find_ranges(w, &a, e);
 	free(a.info);
@@ -411,7 +412,7 @@ void winpmem_close(struct drv *d)
  * What a page holds before a read that may not write to it: 2.0.1 in mode PHYSICAL reports success
  * for a section that it could not open. A page of ours that is copied onto itself looks the same.
  */
-static uint64_t stamp(uint64_t addr)
+static uint64_t page_stamp(uint64_t addr)
 {
 	return (addr | 1) * 0x9E3779B97F4A7C15u;
 }
@@ -419,19 +420,19 @@ static uint64_t stamp(uint64_t addr)
 static void stamp_pages(uint64_t addr, uint8_t *buf, size_t len)
 {
 	for (size_t at = 0; at < len; at += 8)
-		put_le64(buf + at, stamp(addr + (at & ~(PAGE_SIZE - 1))));
+		put_le64(buf + at, page_stamp(addr + (at & ~(PAGE_SIZE - 1))));
 }
 
 static bool is_stamped(uint64_t addr, const uint8_t *page)
 {
 	for (size_t at = 0; at < PAGE_SIZE; at += 8)
-		if (get_le64(page + at) != stamp(addr))
+		if (get_le64(page + at) != page_stamp(addr))
 			return false;
 	return true;
 }
 
 /* Bytes in front of the first page that was never written. */
-static size_t written(uint64_t addr, const uint8_t *buf, size_t len)
+static size_t count_written(uint64_t addr, const uint8_t *buf, size_t len)
 {
 	size_t at = 0;
 
@@ -445,7 +446,7 @@ static size_t written(uint64_t addr, const uint8_t *buf, size_t len)
  * bytes, or "no system resources" where other allocations fail: the next read hangs, or has stopped
  * Windows. 1.x gets its buffers from the I/O manager, and a smaller one may be there.
  */
-static bool is_dead(const struct winpmem *w, uint32_t error, size_t got)
+static bool is_driver_dead(const struct winpmem *w, uint32_t error, size_t got)
 {
 	if (winpmem__is_2_0_1(w) && (error == WIN32_NO_SYSTEM_RESOURCES || (!error && !got)))
 		return true;
@@ -494,9 +495,9 @@ struct drv_result winpmem_read(struct drv *d, uint64_t addr, void *buf, size_t l
 	error = winpmem_read_device(w, addr, buf, len, &got);
 	if (error || !got)
 		return (struct drv_result){ .error = error ? error : DRV_NO_DATA,
-					    .dead = is_dead(w, error, got) };
+					    .dead = is_driver_dead(w, error, got) };
 	good = MIN(got, len) & ~(PAGE_SIZE - 1);
 	if (d->info.silent)
-		good = written(addr, buf, good);
+		good = count_written(addr, buf, good);
 	return (struct drv_result){ .good = good, .error = good < len ? DRV_NO_DATA : 0 };
 }

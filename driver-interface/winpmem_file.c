@@ -50,7 +50,8 @@ static enum status check_driver_file(const struct driver_bytes *b, const char *n
 }
 
 /* As much as there is, up to one byte more than it may have. */
-static enum status read_all(HANDLE file, const char *name, struct driver_bytes *ret, struct err *e)
+static enum status read_driver_file(HANDLE file, const char *name, struct driver_bytes *ret,
+				    struct err *e)
 {
 	DWORD got;
 
@@ -88,7 +89,7 @@ enum status driver_bytes_read(const char *path, struct driver_bytes *ret, struct
 	file = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, 0, NULL);
 	if (file == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_INPUT, GetLastError(), "%s", path);
-	st = read_all(file, path, ret, e);
+	st = read_driver_file(file, path, ret, e);
 	return st ? st : check_driver_file(ret, path, e);
 }
 
@@ -125,7 +126,7 @@ bool driver_bytes_are(const struct driver_bytes *b, HANDLE file)
 	struct err ignored = ERR_INIT;
 	const LARGE_INTEGER begin = { 0 };
 	const bool ret = SetFilePointerEx(file, begin, NULL, FILE_BEGIN) &&
-			 !read_all(file, "", &there, &ignored) && there.len == b->len &&
+			 !read_driver_file(file, "", &there, &ignored) && there.len == b->len &&
 			 !memcmp(there.at, b->at, b->len);
 
 	driver_bytes_deinit(&there);
@@ -210,7 +211,8 @@ uint32_t driver_trust(const wchar_t *path, HANDLE opened)
 }
 
 /* The message's first signer, as the store of its certificates knows it. */
-static PCCERT_CONTEXT find_certificate(const struct crypt32 *c, HCERTSTORE store, HCRYPTMSG message)
+static PCCERT_CONTEXT find_signer_certificate(const struct crypt32 *c, HCERTSTORE store,
+					      HCRYPTMSG message)
 {
 	_cleanup_free_ CMSG_SIGNER_INFO *signer = NULL;
 	CERT_INFO wanted = { 0 };
@@ -250,7 +252,7 @@ char *driver_signer(const wchar_t *path)
 						     CERT_QUERY_FORMAT_FLAG_BINARY, 0, NULL, NULL,
 						     NULL, &store, &message, NULL))
 		return NULL;
-	certificate = find_certificate(&c, store, message);
+	certificate = find_signer_certificate(&c, store, message);
 	if (certificate)
 		name = certificate_name(&c, certificate);
 	if (certificate)

@@ -30,7 +30,7 @@ void winpmem_info_deinit(struct winpmem_info *i)
 	range_list_deinit(&i->ranges);
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t distance_of_bases(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -96,9 +96,9 @@ enum status winpmem_parse_info(const void *p, size_t len, uint64_t ram_bytes,
 
 		if (st == ST_NOMEM)
 			return err_nomem(e);
-		if (!st &&
-		    (!ret->kpcrs || distance(range_list_bytes(&l), ram_bytes) <
-					    distance(range_list_bytes(&ret->ranges), ram_bytes)))
+		if (!st && (!ret->kpcrs ||
+			    distance_of_bases(range_list_bytes(&l), ram_bytes) <
+				    distance_of_bases(range_list_bytes(&ret->ranges), ram_bytes)))
 			take_candidate(ret, &l, layouts[i].kpcrs);
 	}
 	if (!ret->kpcrs)

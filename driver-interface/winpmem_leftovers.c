@@ -14,13 +14,13 @@ void winpmem_entries_deinit(struct winpmem_entries *l)
 }
 
 /* The prefix and as many lower-case digits as we write. */
-static bool is_ours(const wchar_t *name)
+static bool is_service_name(const wchar_t *name)
 {
 	return wcslen(name) == NAME_SIZE - 1 && wcsncmp(name, PREFIX, PREFIX_LEN) == 0 &&
 	       wcsspn(name + PREFIX_LEN, L"0123456789abcdef") == DIGITS;
 }
 
-static struct winpmem_entry *find_entry(const struct winpmem_entries *l, const char *name)
+static struct winpmem_entry *find_leftover(const struct winpmem_entries *l, const char *name)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (!strcmp(l->at[i].name, name))
@@ -28,7 +28,7 @@ static struct winpmem_entry *find_entry(const struct winpmem_entries *l, const c
 	return NULL;
 }
 
-/* Of something that is_ours(). NULL if out of memory. */
+/* Of something that is_service_name(). NULL if out of memory. */
 static struct winpmem_entry *add_leftover(struct winpmem_entries *l, const wchar_t *name)
 {
 	struct winpmem_entry x = { .in_use = winpmem__is_in_use(name) };
@@ -36,7 +36,7 @@ static struct winpmem_entry *add_leftover(struct winpmem_entries *l, const wchar
 
 	for (size_t i = 0; i < NAME_SIZE; i++)
 		x.name[i] = (char)name[i];
-	at = find_entry(l, x.name);
+	at = find_leftover(l, x.name);
 	if (at)
 		return at;
 	if (!ARRAY_ROOM(l->at, l->count, l->room))
@@ -51,7 +51,7 @@ static enum status add_services(const ENUM_SERVICE_STATUS_PROCESSW *found, DWORD
 	for (DWORD i = 0; i < count; i++) {
 		struct winpmem_entry *x;
 
-		if (!is_ours(found[i].lpServiceName))
+		if (!is_service_name(found[i].lpServiceName))
 			continue;
 		x = add_leftover(ret, found[i].lpServiceName);
 		if (!x)
@@ -102,7 +102,7 @@ static enum status list_folders(const char *folder, struct winpmem_entries *ret,
 		return ST_OK;
 	do {
 		if ((found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) &&
-		    is_ours(found.cFileName) && !add_leftover(ret, found.cFileName))
+		    is_service_name(found.cFileName) && !add_leftover(ret, found.cFileName))
 			st = err_nomem(e);
 	} while (!st && FindNextFileW(h, &found));
 	FindClose(h);

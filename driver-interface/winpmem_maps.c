@@ -9,7 +9,7 @@
 
 #include "driver-interface/resource_list.h"
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t distance_of_totals(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -48,7 +48,7 @@ static void maps_deinit(struct maps *m)
  */
 static bool is_near(uint64_t bytes, uint64_t used)
 {
-	return !used || distance(bytes, used) <= used / 64 + ((uint64_t)16 << 20);
+	return !used || distance_of_totals(bytes, used) <= used / 64 + ((uint64_t)16 << 20);
 }
 
 /*
@@ -77,8 +77,8 @@ static uint64_t limit_of(const struct winpmem *w)
 }
 
 /* Tidies a map that is to be compared, and perhaps read. */
-static void tidy(struct winpmem *w, struct range_list *l, const char *origin,
-		 struct range_faults *ret)
+static void tidy_map(struct winpmem *w, struct range_list *l, const char *origin,
+		     struct range_faults *ret)
 {
 	const uint64_t limit = limit_of(w);
 	char text[160];
@@ -97,7 +97,7 @@ static void tidy(struct winpmem *w, struct range_list *l, const char *origin,
 }
 
 /* What was wrong with a map before it was added. */
-static void put_faults(struct winpmem *w, const char *origin, const struct range_faults *faults)
+static void put_map_faults(struct winpmem *w, const char *origin, const struct range_faults *faults)
 {
 	for (size_t i = 0; i < w->drv.info.n_maps; i++)
 		if (!strcmp(w->drv.info.maps[i].origin, origin))
@@ -105,24 +105,25 @@ static void put_faults(struct winpmem *w, const char *origin, const struct range
 }
 
 /* If there is one; one that was added before is empty by now. */
-static enum status add_map(struct winpmem *w, const char *origin, struct range_list *l,
-			   struct err *e)
+static enum status add_winpmem_map(struct winpmem *w, const char *origin, struct range_list *l,
+				   struct err *e)
 {
 	return l->count ? drv__add_map(&w->drv, origin, l, e) : ST_OK;
 }
 
-static enum status add_all(struct winpmem *w, struct maps *m, bool driver_first, struct err *e)
+static enum status add_maps_in_order(struct winpmem *w, struct maps *m, bool driver_first,
+				     struct err *e)
 {
-	enum status st = driver_first ? add_map(w, DRIVER_ORIGIN, &m->driver, e) : ST_OK;
+	enum status st = driver_first ? add_winpmem_map(w, DRIVER_ORIGIN, &m->driver, e) : ST_OK;
 
 	if (!st)
-		st = add_map(w, SUPERFETCH_ORIGIN, &m->superfetch, e);
+		st = add_winpmem_map(w, SUPERFETCH_ORIGIN, &m->superfetch, e);
 	/* With neither, the registry's is read, unless it is the driver's. */
 	if (!st && !w->drv.info.n_maps)
-		st = add_map(w, REGISTRY_ORIGIN, &m->registry, e);
+		st = add_winpmem_map(w, REGISTRY_ORIGIN, &m->registry, e);
 	if (!st)
-		st = add_map(w, DRIVER_ORIGIN, &m->driver, e);
-	return st ? st : add_map(w, REGISTRY_ORIGIN, &m->registry, e);
+		st = add_winpmem_map(w, DRIVER_ORIGIN, &m->driver, e);
+	return st ? st : add_winpmem_map(w, REGISTRY_ORIGIN, &m->registry, e);
 }
 
 /*
@@ -131,29 +132,29 @@ static enum status add_all(struct winpmem *w, struct maps *m, bool driver_first,
  * over RAM (mdpi.com/2079-9292/10/12/1380). Of the others the memory manager's own is taken,
  * because the registry's does not know of memory that came or went since Windows started.
  */
-static enum status add_maps(struct winpmem *w, struct maps *m, uint64_t used, struct err *e)
+static enum status add_winpmem_maps(struct winpmem *w, struct maps *m, uint64_t used, struct err *e)
 {
 	struct range_faults none = { 0 };
 	uint64_t told, other;
 	bool driver_first;
 	enum status st;
 
-	tidy(w, &m->driver, "the driver", &none);
-	tidy(w, &m->superfetch, "the memory manager", &m->superfetch_faults);
-	tidy(w, &m->registry, "the registry", &m->registry_faults);
+	tidy_map(w, &m->driver, "the driver", &none);
+	tidy_map(w, &m->superfetch, "the memory manager", &m->superfetch_faults);
+	tidy_map(w, &m->registry, "the registry", &m->registry_faults);
 	if (!m->driver.count && !m->superfetch.count && !m->registry.count)
 		return err_set(e, ST_NO_SOURCE, "%s: nothing says where RAM is: %s",
 			       w->drv.info.path, w->note);
 	told = range_list_bytes(&m->driver);
 	other = range_list_bytes(m->superfetch.count ? &m->superfetch : &m->registry);
 	driver_first = told && (!other || is_near(told, used) ||
-				distance(told, used) <= distance(other, used));
+				distance_of_totals(told, used) <= distance_of_totals(other, used));
 
-	st = add_all(w, m, driver_first, e);
+	st = add_maps_in_order(w, m, driver_first, e);
 	if (st)
 		return st;
-	put_faults(w, SUPERFETCH_ORIGIN, &m->superfetch_faults);
-	put_faults(w, REGISTRY_ORIGIN, &m->registry_faults);
+	put_map_faults(w, SUPERFETCH_ORIGIN, &m->superfetch_faults);
+	put_map_faults(w, REGISTRY_ORIGIN, &m->registry_faults);
 	if (!driver_first && told)
 		winpmem__note(w, "what the driver tells of RAM is not what Windows uses; another "
 				 "map is read");
@@ -247,14 +248,14 @@ enum status winpmem__find_ranges(struct winpmem *w, const struct winpmem_answer 
 	if (!st)
 		st = ask_windows(w, &m, e);
 	if (!st)
-		st = add_maps(w, &m, used, e);
+		st = add_winpmem_maps(w, &m, used, e);
 	maps_deinit(&m);
 	return st;
 }
 
 /* Cut where it was cut before, so that the two can be compared. */
-static enum status add_again(const struct winpmem *w, const char *origin, struct range_list *l,
-			     struct drv_maps *ret, struct err *e)
+static enum status add_winpmem_map_again(const struct winpmem *w, const char *origin,
+					 struct range_list *l, struct drv_maps *ret, struct err *e)
 {
 	cut_at(l, limit_of(w));
 	return drv__maps_add(ret, origin, l, e);
@@ -271,7 +272,7 @@ static enum status driver_again(struct winpmem *w, uint64_t used, struct drv_map
 	if (w->family && !winpmem__is_2_0_1(w))
 		st = winpmem__ask(w->host, w->family, &a, e);
 	if (!st && a.info && winpmem_parse_info(a.info, a.len, used, &i, NULL) == ST_OK)
-		st = add_again(w, DRIVER_ORIGIN, &i.ranges, ret, e);
+		st = add_winpmem_map_again(w, DRIVER_ORIGIN, &i.ranges, ret, e);
 	winpmem_info_deinit(&i);
 	free(a.info);
 	return st;
@@ -287,8 +288,8 @@ enum status winpmem_maps_again(struct drv *d, struct drv_maps *ret, struct err *
 	w->host->ops->memory_status(w->host, &used, &installed);
 	st = driver_again(w, used, ret, e);
 	if (!st && w->host->nt && nt_ranges(w->host->nt, &superfetch, NULL) == ST_OK)
-		st = add_again(w, SUPERFETCH_ORIGIN, &superfetch, ret, e);
+		st = add_winpmem_map_again(w, SUPERFETCH_ORIGIN, &superfetch, ret, e);
 	if (!st && registry_ranges(w->host, &registry, NULL) == ST_OK)
-		st = add_again(w, REGISTRY_ORIGIN, &registry, ret, e);
+		st = add_winpmem_map_again(w, REGISTRY_ORIGIN, &registry, ret, e);
 	return st;
 }

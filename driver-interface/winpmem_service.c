@@ -71,7 +71,7 @@ static wchar_t *full_path(const wchar_t *path)
 }
 
 /* \\?\C:\... for our own calls, whatever the length. */
-static wchar_t *verbatim(wchar_t *path)
+static wchar_t *verbatim_path(wchar_t *path)
 {
 	wchar_t *ret;
 
@@ -99,7 +99,7 @@ wchar_t *winpmem__folder_above(const char *folder)
 	n = folder ? 1 : GetSystemWindowsDirectoryW(wide, MAX_PATH + 1);
 	if (!n || n > MAX_PATH)
 		return NULL;
-	return verbatim(full_path(wide));
+	return verbatim_path(full_path(wide));
 }
 
 /*
@@ -211,7 +211,7 @@ static enum status keep_folder(struct winpmem_service *s, struct err *e)
 	return s->copy ? ST_OK : err_nomem(e);
 }
 
-static enum status make_folder(struct winpmem_service *s, const char *folder, struct err *e)
+static enum status make_service_folder(struct winpmem_service *s, const char *folder, struct err *e)
 {
 	_cleanup_free_ wchar_t *above = winpmem__folder_above(folder);
 	SECURITY_ATTRIBUTES security = { .nLength = sizeof(security) };
@@ -351,7 +351,7 @@ static BOOL WINAPI on_console_event(DWORD event)
  * under the lock that it takes to remove one, and while a handler waits for us to end (a closed
  * console), we would wait for it.
  */
-static void guard(SC_HANDLE service)
+static void guard_service(SC_HANDLE service)
 {
 	static atomic_flag has_handler = ATOMIC_FLAG_INIT;
 
@@ -405,8 +405,8 @@ static enum status check_safety(const struct winpmem_load *l, const struct drive
 	return ret->risk ? ST_OK : err_nomem(e);
 }
 
-static enum status read_file(const struct winpmem_load *l, struct driver_bytes *b,
-			     struct winpmem_file *ret, struct err *e)
+static enum status read_service_file(const struct winpmem_load *l, struct driver_bytes *b,
+				     struct winpmem_file *ret, struct err *e)
 {
 	enum status st = driver_bytes_read(l->path, b, e);
 
@@ -422,7 +422,7 @@ enum status winpmem_service_inspect(const struct winpmem_load *l, struct winpmem
 {
 	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
 	_cleanup_free_ wchar_t *wide = l->path ? win32_path(l->path) : NULL;
-	const enum status st = read_file(l, &b, ret, e);
+	const enum status st = read_service_file(l, &b, ret, e);
 	SC_HANDLE manager;
 
 	if (st)
@@ -444,14 +444,14 @@ static enum status load_service(struct winpmem_service *s, const struct winpmem_
 				struct err *e)
 {
 	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
-	enum status st = read_file(l, &b, &s->file, e);
+	enum status st = read_service_file(l, &b, &s->file, e);
 
 	if (!st)
 		st = make_name(s, e);
 	if (!st)
 		st = hold_mutex(s, e);
 	if (!st)
-		st = make_folder(s, l->folder, e);
+		st = make_service_folder(s, l->folder, e);
 	if (!st)
 		st = make_copy(s, &b, e);
 	if (!st)
@@ -476,7 +476,7 @@ enum status winpmem_service_load(const struct winpmem_load *l, struct winpmem_se
 		winpmem_service_unload(s, NULL);
 		return st;
 	}
-	guard(s->service);
+	guard_service(s->service);
 	*ret = s;
 	return ST_OK;
 }
@@ -561,7 +561,7 @@ enum status winpmem_service_unload(struct winpmem_service *s, struct err *e)
 
 	if (!s)
 		return ST_OK;
-	guard(NULL);
+	guard_service(NULL);
 	if (s->service)
 		st = winpmem__stop_service(s->service, s->utf8_name, e);
 	cleanup_handle(&s->pinned);
@@ -575,7 +575,7 @@ enum status winpmem_service_unload(struct winpmem_service *s, struct err *e)
 
 void winpmem_service_keep(struct winpmem_service *s)
 {
-	guard(NULL);
+	guard_service(NULL);
 	ChangeServiceConfigW(s->service, SERVICE_NO_CHANGE, SERVICE_NO_CHANGE, SERVICE_NO_CHANGE,
 			     NULL, NULL, NULL, NULL, NULL, NULL, KEPT_NAME);
 	service_free(s);

@@ -22,7 +22,7 @@ static uint64_t probe_address(const struct range_list *l, size_t i, size_t probe
 }
 
 /* At least one page must come before this counts as a source. */
-static enum status probe(struct winpmem *w, uint8_t *page, struct err *e)
+static enum status probe_winpmem(struct winpmem *w, uint8_t *page, struct err *e)
 {
 	const struct range_list *l = &w->drv.info.maps[0].ranges;
 	struct drv_result r = { 0 };
@@ -68,7 +68,7 @@ static bool read_pair(struct winpmem *w, uint64_t addr, struct pair *p)
 	return winpmem_read(&w->drv, addr, p->both, sizeof(p->both)).good == sizeof(p->both);
 }
 
-static bool same(const uint8_t *a, const uint8_t *b)
+static bool is_same_page(const uint8_t *a, const uint8_t *b)
 {
 	return memcmp(a, b, PAGE_SIZE) == 0;
 }
@@ -80,17 +80,18 @@ static bool is_mixed(const struct pair *p)
 {
 	const uint8_t *const a = p->single[0][0], *const b = p->single[0][1];
 
-	return (same(p->single[1][0], b) && !same(p->single[1][0], a)) ||
-	       (same(p->single[1][1], a) && !same(p->single[1][1], b)) ||
-	       (same(p->both[0], b) && !same(p->both[0], a)) ||
-	       (same(p->both[1], a) && !same(p->both[1], b)) ||
-	       (same(p->both[0], p->both[1]) && !same(a, b) &&
-		(same(p->both[0], a) || same(p->both[0], b)));
+	return (is_same_page(p->single[1][0], b) && !is_same_page(p->single[1][0], a)) ||
+	       (is_same_page(p->single[1][1], a) && !is_same_page(p->single[1][1], b)) ||
+	       (is_same_page(p->both[0], b) && !is_same_page(p->both[0], a)) ||
+	       (is_same_page(p->both[1], a) && !is_same_page(p->both[1], b)) ||
+	       (is_same_page(p->both[0], p->both[1]) && !is_same_page(a, b) &&
+		(is_same_page(p->both[0], a) || is_same_page(p->both[0], b)));
 }
 
-static bool differs(const struct pair *p)
+static bool differs_in_pair(const struct pair *p)
 {
-	return !same(p->single[0][0], p->single[0][1]) || !same(p->both[0], p->both[1]);
+	return !is_same_page(p->single[0][0], p->single[0][1]) ||
+	       !is_same_page(p->both[0], p->both[1]);
 }
 
 /* What was seen of neighbours. */
@@ -104,9 +105,9 @@ static void count_pair(const struct pair *p, struct pairs *n)
 {
 	static const uint8_t zero[PAGE_SIZE];
 
-	n->different += differs(p);
-	n->equal += !differs(p);
-	n->equal_not_zero += !differs(p) && !same(p->both[0], zero);
+	n->different += differs_in_pair(p);
+	n->equal += !differs_in_pair(p);
+	n->equal_not_zero += !differs_in_pair(p) && !is_same_page(p->both[0], zero);
 }
 
 static enum status err_stale(const struct winpmem *w, const char *what, struct err *e)
@@ -157,7 +158,7 @@ enum status winpmem__try(struct winpmem *w, struct err *e)
 
 	if (!p)
 		return err_nomem(e);
-	st = probe(w, p->both[0], e);
+	st = probe_winpmem(w, p->both[0], e);
 	if (st || (w->mode != WINPMEM_PTE && w->mode != WINPMEM_MODE_UNKNOWN))
 		return st;
 	return check_pages(w, p, e);

@@ -23,13 +23,13 @@ struct windows_host {
 	GROUP_AFFINITY before;
 };
 
-static struct windows_host *of(struct winpmem_host *h)
+static struct windows_host *windows_host_of(struct winpmem_host *h)
 {
 	return (struct windows_host *)h;
 }
 
-static uint32_t request(struct winpmem_host *h, uint32_t code, const void *in, size_t in_len,
-			void *out, size_t out_len, size_t *ret_len)
+static uint32_t request_ioctl(struct winpmem_host *h, uint32_t code, const void *in, size_t in_len,
+			      void *out, size_t out_len, size_t *ret_len)
 {
 	uint8_t copy[16];
 	DWORD got = 0, error = ERROR_SUCCESS;
@@ -39,8 +39,8 @@ static uint32_t request(struct winpmem_host *h, uint32_t code, const void *in, s
 		return ERROR_INVALID_PARAMETER;
 	if (in_len)
 		memcpy(copy, in, in_len);
-	if (!DeviceIoControl(of(h)->device, code, in_len ? copy : NULL, (DWORD)in_len, out,
-			     (DWORD)out_len, &got, NULL))
+	if (!DeviceIoControl(windows_host_of(h)->device, code, in_len ? copy : NULL, (DWORD)in_len,
+			     out, (DWORD)out_len, &got, NULL))
 		error = GetLastError();
 	*ret_len = error ? 0 : got;
 	return error;
@@ -56,7 +56,7 @@ static uint32_t winpmem_host_read(struct winpmem_host *h, uint64_t addr, void *b
 	OVERLAPPED at = { .Offset = (DWORD)addr, .OffsetHigh = (DWORD)(addr >> 32) };
 	DWORD got = 0, error = ERROR_SUCCESS;
 
-	if (!ReadFile(of(h)->device, buf, (DWORD)len, &got, &at))
+	if (!ReadFile(windows_host_of(h)->device, buf, (DWORD)len, &got, &at))
 		error = GetLastError();
 	*ret_len = error ? 0 : got;
 	return error;
@@ -78,7 +78,7 @@ static void unpin(struct windows_host *h)
 /* Another thread that reads goes where the first one was. */
 static int pin(struct winpmem_host *host)
 {
-	struct windows_host *h = of(host);
+	struct windows_host *h = windows_host_of(host);
 	const DWORD thread = GetCurrentThreadId();
 	PROCESSOR_NUMBER now;
 	GROUP_AFFINITY one = { 0 };
@@ -103,7 +103,7 @@ static int pin(struct winpmem_host *host)
 }
 
 /* Of the whole value, which may grow between the two questions. */
-static LSTATUS query(HKEY key, uint8_t **ret, DWORD *ret_len)
+static LSTATUS query_registry_value(HKEY key, uint8_t **ret, DWORD *ret_len)
 {
 	LSTATUS error = ERROR_MORE_DATA;
 
@@ -120,7 +120,8 @@ static LSTATUS query(HKEY key, uint8_t **ret, DWORD *ret_len)
 	return error;
 }
 
-static enum status resources(struct winpmem_host *h, uint8_t **ret, size_t *ret_len, struct err *e)
+static enum status read_resources(struct winpmem_host *h, uint8_t **ret, size_t *ret_len,
+				  struct err *e)
 {
 	DWORD len = 0;
 	HKEY key;
@@ -128,7 +129,7 @@ static enum status resources(struct winpmem_host *h, uint8_t **ret, size_t *ret_
 		RegOpenKeyExW(HKEY_LOCAL_MACHINE, L"" RESOURCE_LIST_KEY, 0, KEY_QUERY_VALUE, &key);
 
 	if (!error) {
-		error = query(key, ret, &len);
+		error = query_registry_value(key, ret, &len);
 		RegCloseKey(key);
 	}
 	*ret_len = len;
@@ -155,7 +156,7 @@ static enum winpmem_la57 la57(struct winpmem_host *h)
 
 static void close_host(struct winpmem_host *host)
 {
-	struct windows_host *h = of(host);
+	struct windows_host *h = windows_host_of(host);
 
 	unpin(h);
 	if (h->device != INVALID_HANDLE_VALUE)
@@ -164,10 +165,10 @@ static void close_host(struct winpmem_host *host)
 }
 
 static const struct winpmem_host_ops windows_ops = {
-	.request = request,
+	.request = request_ioctl,
 	.read = winpmem_host_read,
 	.pin = pin,
-	.resources = resources,
+	.resources = read_resources,
 	.memory_status = memory_status,
 	.la57 = la57,
 	.close = close_host,
@@ -185,7 +186,7 @@ static HANDLE open_winpmem(const wchar_t *path)
 	return h;
 }
 
-static enum status refusal(const char *path, DWORD error, struct err *e)
+static enum status open_refusal(const char *path, DWORD error, struct err *e)
 {
 	switch (error) {
 	case ERROR_FILE_NOT_FOUND:
@@ -213,7 +214,7 @@ enum status winpmem_open_device(const char *path, struct winpmem_host **ret, str
 	h->host.file_is_known = winpmem_service_is_ours();
 	h->device = open_winpmem(wide);
 	if (h->device == INVALID_HANDLE_VALUE)
-		return refusal(path, GetLastError(), e);
+		return open_refusal(path, GetLastError(), e);
 	*ret = &take_ptr(h)->host;
 	return ST_OK;
 }
@@ -245,7 +246,7 @@ static bool open_directory(wchar_t *path, HANDLE *ret)
 	return open && open(ret, DIRECTORY_QUERY, &attributes) >= 0;
 }
 
-static bool has_name(const struct directory_entry *x, const wchar_t *name)
+static bool has_object_name(const struct directory_entry *x, const wchar_t *name)
 {
 	const size_t len = wcslen(name);
 
@@ -270,7 +271,7 @@ static bool object_exists(wchar_t *folder, const wchar_t *name)
 		return true;
 	while (!found &&
 	       query_directory(directory, &one, sizeof(one), TRUE, !context, &context, &len) == 0)
-		found = has_name(&one.entry, name);
+		found = has_object_name(&one.entry, name);
 	return found;
 }
 

@@ -82,7 +82,7 @@ static enum status load_chunks(int fd, struct btrfs_chunks *ret, struct err *e)
 	}
 }
 
-static const struct btrfs_place *find_chunk(const struct btrfs_chunks *l, uint64_t logical)
+static const struct btrfs_place *find_btrfs_chunk(const struct btrfs_chunks *l, uint64_t logical)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (logical >= l->at[i].logical && logical - l->at[i].logical < l->at[i].length)
@@ -108,7 +108,7 @@ static enum status place_one(const struct btrfs_chunks *l, struct extent x, uint
 			     struct extent_list *to, struct err *e)
 {
 	while (x.length) {
-		const struct btrfs_place *c = find_chunk(l, x.disk);
+		const struct btrfs_place *c = find_btrfs_chunk(l, x.disk);
 		enum status st = check_chunk(c, x.disk, *device, e);
 		struct extent part = x;
 
@@ -142,7 +142,7 @@ enum status btrfs__place_all(const struct btrfs_chunks *l, struct extent_list *b
 	return st;
 }
 
-static enum status device_path(int fd, uint64_t device, char **ret, struct err *e)
+static enum status btrfs_device_path(int fd, uint64_t device, char **ret, struct err *e)
 {
 	struct btrfs_ioctl_dev_info_args a = { .devid = device };
 
@@ -161,5 +161,5 @@ enum status btrfs_place(int fd, struct extent_list *blocks, char **ret_device, s
 	if (!st)
 		st = btrfs__place_all(&l, blocks, &device, e);
 	free(l.at);
-	return st ? st : device_path(fd, device, ret_device, e);
+	return st ? st : btrfs_device_path(fd, device, ret_device, e);
 }

@@ -152,8 +152,8 @@ static enum status add_partitions(struct disk *d, const TSK_VS_INFO *vs, struct 
 }
 
 /* ST_NOT_MINE if there is no table of this type. */
-static enum status open_table(struct disk *d, struct tsk_window *w, TSK_VS_TYPE_ENUM type,
-			      struct err *e)
+static enum status open_volume_table(struct disk *d, struct tsk_window *w, TSK_VS_TYPE_ENUM type,
+				     struct err *e)
 {
 	TSK_VS_INFO *vs;
 	enum status st;
@@ -195,7 +195,7 @@ static enum status open_mbr(struct disk *d, const uint8_t *mbr, struct err *e)
 
 	if (st)
 		return st;
-	st = open_table(d, w, TSK_VS_TYPE_DOS, e);
+	st = open_volume_table(d, w, TSK_VS_TYPE_DOS, e);
 	tsk_window_destroy(w);
 	if (st)
 		return st;

@@ -30,7 +30,7 @@ enum status extent_list_add(struct extent_list *l, struct extent x, struct err *
 	return ST_OK;
 }
 
-static bool continues(const struct extent *a, const struct extent *b)
+static bool continues_extent(const struct extent *a, const struct extent *b)
 {
 	return a->kind == b->kind && a->file + a->length == b->file &&
 	       (a->kind != EXTENT_DISK || a->disk + a->length == b->disk);
@@ -39,7 +39,7 @@ static bool continues(const struct extent *a, const struct extent *b)
 /* Appends, joining with the last one where they continue each other. */
 static enum status append_extent(struct extent_list *l, struct extent x, struct err *e)
 {
-	if (l->count && x.length && continues(&l->at[l->count - 1], &x)) {
+	if (l->count && x.length && continues_extent(&l->at[l->count - 1], &x)) {
 		l->at[l->count - 1].length += x.length;
 		return ST_OK;
 	}
@@ -47,7 +47,7 @@ static enum status append_extent(struct extent_list *l, struct extent x, struct 
 }
 
 /* Cuts `by` bytes off the front. */
-static void advance(struct extent *x, uint64_t by)
+static void cut_extent_front(struct extent *x, uint64_t by)
 {
 	x->file += by;
 	x->length -= by;
@@ -96,7 +96,7 @@ enum status extent_list_settle(struct extent_list *l, uint64_t length, size_t *r
 			overlaps++;
 			if (x.length <= end - x.file)
 				continue;
-			advance(&x, end - x.file);
+			cut_extent_front(&x, end - x.file);
 		}
 		if (x.file >= length)
 			break;
@@ -150,12 +150,12 @@ enum status extent_list_changes(const struct extent_list *before, const struct e
 				b++;
 			old = b < before->count ? before->at[b] : (struct extent){ 0 };
 			if (old.length) {
-				advance(&old, x.file - old.file);
+				cut_extent_front(&old, x.file - old.file);
 				piece.length = MIN(x.length, old.length);
 			}
 			if (!old.length || old.kind != piece.kind || old.disk != piece.disk)
 				st = append_extent(ret, piece, e);
-			advance(&x, piece.length);
+			cut_extent_front(&x, piece.length);
 		}
 	}
 	return st;

@@ -50,7 +50,7 @@ static void take_times(struct extract_state *s, const uint8_t *record, size_t si
 }
 
 /* Moves what a stream knows into a state. */
-static enum status take_stream(struct extract_state *to, struct mft_stream *s, struct err *e)
+static enum status take_stream_state(struct extract_state *to, struct mft_stream *s, struct err *e)
 {
 	to->size = s->size;
 	to->allocated = s->allocated;
@@ -194,7 +194,7 @@ static enum status snapshot_record(const struct extract *x, uint64_t number,
 	l->state.sequence = record_header_of(record).sequence;
 	take_times(&l->state, record, x->volume->boot.record);
 	l->value = take_ptr(s.value);
-	st = take_stream(&l->state, &s, e);
+	st = take_stream_state(&l->state, &s, e);
 	return st || x->path->stream.count ? st : look_at_reparse(l, number, e);
 }
 
@@ -235,7 +235,7 @@ static enum status take_snapshot(const struct extract *x, const uint64_t *number
 }
 
 /* Makes what was seen the state that is read from. */
-static enum status adopt(struct extract *x, struct file_snapshot *l, struct err *e)
+static enum status adopt_snapshot(struct extract *x, struct file_snapshot *l, struct err *e)
 {
 	free(x->value);
 	wof_close(x->wof);
@@ -285,7 +285,7 @@ static enum status open_path(struct extract *x, struct err *e)
 		st = take_snapshot(x, NULL, &l, e);
 	if (st)
 		return st;
-	st = adopt(x, &l, e);
+	st = adopt_snapshot(x, &l, e);
 	snapshot_deinit(&l);
 	return st ? st : copy_state(&x->now, &x->first, e);
 }
@@ -462,7 +462,7 @@ static enum status add_initialised(const struct extract_state *a, const struct e
 	return extent_list_add(&c->again, x, e);
 }
 
-static int by_place(const void *a, const void *b)
+static int extent_by_place(const void *a, const void *b)
 {
 	const struct extent *x = a, *y = b;
 
@@ -475,7 +475,7 @@ static void tidy_again(struct extent_list *l)
 	size_t kept = 0;
 
 	if (l->count)
-		qsort(l->at, l->count, sizeof(*l->at), by_place);
+		qsort(l->at, l->count, sizeof(*l->at), extent_by_place);
 	for (size_t i = 0; i < l->count; i++) {
 		struct extent *last = kept ? &l->at[kept - 1] : NULL;
 		const struct extent x = { .file = l->at[i].file, .length = l->at[i].length };
@@ -547,7 +547,7 @@ enum status extract_check(struct extract *x, struct extract_changes *ret, struct
 	st = compare_states(&x->now, &l.state, same_value, ret, e);
 	if (!st) {
 		state_deinit(&x->now);
-		st = adopt(x, &l, e);
+		st = adopt_snapshot(x, &l, e);
 	}
 	snapshot_deinit(&l);
 	return st;

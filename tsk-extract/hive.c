@@ -339,7 +339,7 @@ static enum status copy_extract(struct hive *h, struct extract *x, uint64_t size
  * signature, the major version at 20, at 40 how long the bins are that follow its 4096 bytes, and
  * at 508 the XOR of the 127 words in front of it.
  */
-static enum status check_header(const struct hive *h, uint64_t size, struct err *e)
+static enum status check_hive_header(const struct hive *h, uint64_t size, struct err *e)
 {
 	const uint8_t *head = h->memory.at;
 	const uint64_t end = (uint64_t)0x1000 + get_le32(head + 40);
@@ -366,7 +366,7 @@ static enum status check_header(const struct hive *h, uint64_t size, struct err 
 /* Lets libhivex see the copy, and asks what it says to it. */
 static enum status open_copy(struct hive *h, uint64_t size, struct err *e)
 {
-	const enum status st = check_header(h, size, e);
+	const enum status st = check_hive_header(h, size, e);
 
 	if (st)
 		return st;
@@ -444,7 +444,7 @@ enum status hive_find(struct disk *d, const char *name, struct hive **ret, struc
 	return err_set(e, ST_INPUT, "no volume has %s", path);
 }
 
-static void free_names(struct hive *h)
+static void free_hive_names(struct hive *h)
 {
 	for (size_t i = 0; i < h->n_names; i++)
 		free(h->names[i]);
@@ -455,7 +455,7 @@ void hive_close(struct hive *h)
 {
 	if (!h)
 		return;
-	free_names(h);
+	free_hive_names(h);
 	free(h->names);
 	if (h->h)
 		hivex_close(h->h);
@@ -471,7 +471,7 @@ static enum status read_strings(struct hive *h, registry_key key, const char *na
 	struct registry_value v = { 0 };
 	enum status st = registry_value(&h->registry, key, name, &v, NULL);
 
-	free_names(h);
+	free_hive_names(h);
 	while (!st) {
 		if (!ARRAY_ROOM(h->names, h->n_names, h->names_room)) {
 			st = err_nomem(e);

@@ -89,7 +89,7 @@ static enum status open_table_at(struct mft *n, uint64_t cluster, const char *ma
  * $MFTMirr has a copy of the first records. Windows calls a record BAAD that was torn when it was
  * read; what it is called does not make it unreadable, if it is not torn now.
  */
-static enum status open_table(struct mft *n, struct err *e)
+static enum status open_mft_table(struct mft *n, struct err *e)
 {
 	const struct ntfs_boot *b = &n->volume->boot;
 	struct err why = ERR_INIT;
@@ -116,7 +116,7 @@ static enum status open_table(struct mft *n, struct err *e)
 #define TABLE_ROUNDS 16
 
 /* The clusters of $MFT that its other records name. Those records lie in $MFT, too. */
-static enum status follow_table(struct mft *n, struct err *e)
+static enum status follow_mft_table(struct mft *n, struct err *e)
 {
 	static const struct name unnamed;
 	struct err why = ERR_INIT;
@@ -154,9 +154,9 @@ enum status mft_open(struct reader *r, const struct volume *v, struct mft **ret,
 	n->reader = r;
 	n->volume = v;
 	n->own = malloc(v->boot.record);
-	st = n->own ? open_table(n, e) : err_nomem(e);
+	st = n->own ? open_mft_table(n, e) : err_nomem(e);
 	if (!st)
-		st = follow_table(n, e);
+		st = follow_mft_table(n, e);
 	if (st)
 		mft_close(n);
 	else

@@ -72,7 +72,8 @@ static bool is_still_its_own(struct lookup *l, uint64_t reference)
 	return false;
 }
 
-static void consider(struct lookup *l, uint64_t reference, const uint8_t *file_name, size_t size)
+static void consider_entry(struct lookup *l, uint64_t reference, const uint8_t *file_name,
+			   size_t size)
 {
 	const uint64_t record = REFERENCE_RECORD(reference);
 	struct name name;
@@ -112,7 +113,7 @@ static void scan_node(struct lookup *l, const uint8_t *header, size_t size)
 			return;
 		if (len < 16 || !range_fits(at, len, end) || key > len - 16)
 			break;
-		consider(l, get_le64(entry), entry + 16, key);
+		consider_entry(l, get_le64(entry), entry + 16, key);
 		at += len;
 	}
 	call_damaged(l, "the entries of a node make no sense");
@@ -207,7 +208,7 @@ static enum status scan_blocks(struct lookup *l, const struct name *index, bool 
 	return ST_OK;
 }
 
-static enum status scan_index(struct lookup *l, struct err *e)
+static enum status scan_folder_index(struct lookup *l, struct err *e)
 {
 	static const struct name i30 = { .unit = { '$', 'I', '3', '0' }, .count = 4 };
 	bool large;
@@ -252,8 +253,8 @@ static void scan_record(struct scan *s, uint64_t number, uint8_t *record)
 		if (a.type == ATTRIBUTE_FILE_NAME && parent &&
 		    REFERENCE_RECORD(parent) == s->l->folder &&
 		    (!s->sequence || REFERENCE_SEQUENCE(parent) == s->sequence))
-			consider(s->l, h.base ? h.base : number | (uint64_t)h.sequence << 48,
-				 a.value, a.value_size);
+			consider_entry(s->l, h.base ? h.base : number | (uint64_t)h.sequence << 48,
+				       a.value, a.value_size);
 	}
 	s->lost += h.in_use && !attributes_end(record, s->size);
 }
@@ -328,7 +329,7 @@ static enum status lookup_entry(struct mft *n, uint64_t folder, const struct nam
 	bool scanned;
 
 	if (!st)
-		st = scan_index(&l, e);
+		st = scan_folder_index(&l, e);
 	scanned = !st && l.damaged && !is_found(&l);
 	if (scanned)
 		st = scan_records(&l, e);

@@ -45,7 +45,7 @@ struct load {
 };
 
 /* Makes `number` the record that is looked at. */
-static enum status load_record(struct load *l, uint64_t number, struct err *e)
+static enum status load_mft_record(struct load *l, uint64_t number, struct err *e)
 {
 	enum status st;
 
@@ -122,7 +122,7 @@ static enum status load_entry(struct load *l, const struct list_entry *entry, st
 {
 	struct attribute_walk w = { .record = l->record, .size = mft_boot_of(l->mft)->record };
 	struct attribute a;
-	enum status st = load_record(l, REFERENCE_RECORD(entry->reference), e);
+	enum status st = load_mft_record(l, REFERENCE_RECORD(entry->reference), e);
 
 	if (!st)
 		st = check_extension(l, entry->reference, e);
@@ -267,7 +267,7 @@ static enum status load_pieces(struct load *l, struct err *e)
 	_cleanup_free_ uint8_t *list = NULL;
 	struct record_header h;
 	size_t size = 0;
-	enum status st = load_record(l, l->base, e);
+	enum status st = load_mft_record(l, l->base, e);
 
 	if (st)
 		return st;

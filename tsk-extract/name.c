@@ -15,7 +15,7 @@ static bool is_continuation(char c)
  * One character of (generalised) UTF-8 at `p`; its length, or 0 if there is none. Overlong forms
  * are refused, because two spellings of one name would be two names.
  */
-static size_t decode(const char *p, size_t left, uint32_t *ret)
+static size_t decode_utf8(const char *p, size_t left, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const uint8_t lead = (uint8_t)p[0];
@@ -41,7 +41,7 @@ bool name_from_utf8(const char *text, size_t len, struct name *ret)
 	ret->count = 0;
 	while (len) {
 		uint32_t c = 0;
-		const size_t n = decode(text, len, &c);
+		const size_t n = decode_utf8(text, len, &c);
 
 		if (!n || ret->count + (c > 0xffff ? 2 : 1) > NAME_MAX_UNITS)
 			return false;
@@ -64,7 +64,7 @@ void name_from_disk(const uint8_t *p, size_t count, struct name *ret)
 }
 
 /* The character at *i, which moves behind it. */
-static uint32_t next_character(const struct name *n, size_t *i)
+static uint32_t next_name_character(const struct name *n, size_t *i)
 {
 	const uint32_t c = n->unit[(*i)++];
 
@@ -74,7 +74,7 @@ static uint32_t next_character(const struct name *n, size_t *i)
 	return 0x10000 + ((c - 0xd800) << 10) + (n->unit[(*i)++] - 0xdc00u);
 }
 
-static size_t encode(uint32_t c, char ret[static 4])
+static size_t encode_utf8(uint32_t c, char ret[static 4])
 {
 	static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
 	const size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -91,7 +91,7 @@ void name_to_utf8(const struct name *n, char *ret, size_t size)
 
 	for (size_t i = 0; i < n->count;) {
 		char c[4];
-		const size_t len = encode(next_character(n, &i), c);
+		const size_t len = encode_utf8(next_name_character(n, &i), c);
 
 		if (used + len >= size)
 			break;
@@ -106,7 +106,7 @@ bool name_same(const struct name *a, const struct name *b)
 	return a->count == b->count && memcmp(a->unit, b->unit, a->count * sizeof(a->unit[0])) == 0;
 }
 
-static uint16_t fold(uint16_t c, const uint8_t *upcase)
+static uint16_t fold_case(uint16_t c, const uint8_t *upcase)
 {
 	if (upcase)
 		return get_le16(upcase + (size_t)2 * c);
@@ -118,7 +118,7 @@ bool name_same_but_case(const struct name *a, const struct name *b, const uint8_
 	if (a->count != b->count)
 		return false;
 	for (size_t i = 0; i < a->count; i++)
-		if (fold(a->unit[i], upcase) != fold(b->unit[i], upcase))
+		if (fold_case(a->unit[i], upcase) != fold_case(b->unit[i], upcase))
 			return false;
 	return true;
 }

@@ -19,8 +19,8 @@ struct packed {
 };
 
 /* The volume shall read as if this attribute of a record were of another type. */
-static void hide(struct packed *p, const struct mft *n, uint64_t number, const struct attribute *a,
-		 uint16_t type)
+static void hide_attribute(struct packed *p, const struct mft *n, uint64_t number,
+			   const struct attribute *a, uint16_t type)
 {
 	uint64_t at;
 
@@ -43,7 +43,7 @@ static enum status hide_from_tsk(struct packed *p, struct mft *n, struct err *e)
 
 	if (!st && attribute_find(record, size, ATTRIBUTE_LIST, NULL, &a) &&
 	    mft_check_listed(n, RECORD_MFT, NULL))
-		hide(p, n, RECORD_MFT, &a, ATTRIBUTE_HIDDEN);
+		hide_attribute(p, n, RECORD_MFT, &a, ATTRIBUTE_HIDDEN);
 	if (!st)
 		st = mft_record_sound(n, RECORD_VOLUME, record, e);
 	if (!st)
@@ -52,11 +52,11 @@ static enum status hide_from_tsk(struct packed *p, struct mft *n, struct err *e)
 		st = err_set(e, ST_CORRUPT, "$Bitmap has no content");
 	if (!st && !mft_record_sound(n, RECORD_SECURE, record, NULL) &&
 	    attribute_find(record, size, ATTRIBUTE_STANDARD_INFORMATION, NULL, &a))
-		hide(p, n, RECORD_SECURE, &a, 0);
+		hide_attribute(p, n, RECORD_SECURE, &a, 0);
 	return st;
 }
 
-static enum status open_volume(struct packed *p, struct mft *n, struct err *e)
+static enum status open_packed_volume(struct packed *p, struct mft *n, struct err *e)
 {
 	enum status st = tsk_window_create(mft_reader(n), p->volume->offset, p->volume->length,
 					   &p->volume->boot, &p->window, e);
@@ -94,7 +94,7 @@ static enum status packed_fill(struct packed *p, struct mft *n, const struct nam
 	enum status st = mft_check_listed(n, p->number, e);
 
 	if (!st)
-		st = open_volume(p, n, e);
+		st = open_packed_volume(p, n, e);
 	if (st)
 		return st;
 	p->file = tsk_fs_file_open_meta(p->fs, NULL, p->number);

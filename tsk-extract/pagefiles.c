@@ -244,8 +244,9 @@ static enum status add_named(struct pagefile_search *s, char *name, const char *
 }
 
 /* Adds to the remarks; of several that make the list uncertain the first is enough. */
-static PRINTF_LIKE(5, 6) enum status remark(struct pagefile_search *s, const struct volume *v,
-					    bool blind, struct err *e, const char *fmt, ...)
+static PRINTF_LIKE(5, 6) enum status
+	add_volume_remark(struct pagefile_search *s, const struct volume *v, bool blind,
+			  struct err *e, const char *fmt, ...)
 {
 	struct pagefile_list *l = s->to;
 	struct volume_remark *at;
@@ -276,29 +277,32 @@ static enum status check_volume(struct pagefile_search *s, const struct volume *
 	case VOLUME_NTFS:
 		s->to->looked += v->readable;
 		if (!v->readable)
-			return remark(s, v, true, e, "%s", v->problem.message);
-		return v->note.message[0] ? remark(s, v, false, e, "%s", v->note.message) : ST_OK;
+			return add_volume_remark(s, v, true, e, "%s", v->problem.message);
+		return v->note.message[0] ? add_volume_remark(s, v, false, e, "%s", v->note.message)
+					  : ST_OK;
 	case VOLUME_BITLOCKER:
-		return remark(s, v, true, e,
-			      "what is encrypted cannot be looked into; name the volume that "
-			      "appears when it is unlocked");
+		return add_volume_remark(
+			s, v, true, e,
+			"what is encrypted cannot be looked into; name the volume that "
+			"appears when it is unlocked");
 	case VOLUME_LUKS:
-		return remark(s, v, true, e,
-			      "what is encrypted cannot be looked into; name the device that "
-			      "appears when it is opened");
+		return add_volume_remark(
+			s, v, true, e,
+			"what is encrypted cannot be looked into; name the device that "
+			"appears when it is opened");
 	case VOLUME_REFS:
 	case VOLUME_UNKNOWN:
 	case VOLUME_UNREADABLE:
-		return remark(s, v, true, e, "cannot be looked into");
+		return add_volume_remark(s, v, true, e, "cannot be looked into");
 	case VOLUME_FAT:
 	case VOLUME_EXFAT:
 	case VOLUME_EXT:
 	case VOLUME_SWAP:
 	case VOLUME_HIBERNATED:
-		return remark(s, v, false, e, "is not looked into");
+		return add_volume_remark(s, v, false, e, "is not looked into");
 	case VOLUME_EMPTY: /* a partition that Windows keeps for itself, or a wrong offset */
 		return disk_table(s->disk) == TABLE_NONE
-			       ? remark(s, v, true, e, "there is nothing to look into")
+			       ? add_volume_remark(s, v, true, e, "there is nothing to look into")
 			       : ST_OK;
 	}
 	return ST_OK;
@@ -325,8 +329,8 @@ static enum status find_volume_pagefile(struct pagefile_search *s, const struct 
 	if (st == ST_NOMEM)
 		return err_nomem(e);
 	if (st == ST_CORRUPT)
-		st = remark(s, v, true, e, "whether it has %s cannot be told: %s", path,
-			    why.message);
+		st = add_volume_remark(s, v, true, e, "whether it has %s cannot be told: %s", path,
+				       why.message);
 	else if (!st)
 		return ST_OK;
 	return st == ST_NOMEM ? st : ST_INPUT;
@@ -343,10 +347,11 @@ static enum status load_hive(struct pagefile_search *s, const struct volume *v, 
 	extract_close(x);
 	if (!st || st == ST_NOMEM)
 		return st ? err_nomem(e) : ST_OK;
-	return remark(s, v, true, e,
-		      "its SYSTEM hive, which names page files outside the root folders, cannot be "
-		      "used: %s",
-		      why.message);
+	return add_volume_remark(
+		s, v, true, e,
+		"its SYSTEM hive, which names page files outside the root folders, cannot be "
+		"used: %s",
+		why.message);
 }
 
 /* Looks for the hive on every volume; the first one counts. No hive is no error. */
@@ -377,12 +382,13 @@ static enum status tell_hive(struct pagefile_search *s, bool blind, struct err *
 	enum status st = ST_OK;
 
 	if (hive_is_damaged(s->hive, &why))
-		st = remark(s, s->system, blind || hive_passed_over(s->hive), e,
-			    "its SYSTEM hive: %s", why.message);
+		st = add_volume_remark(s, s->system, blind || hive_passed_over(s->hive), e,
+				       "its SYSTEM hive: %s", why.message);
 	if (!st && hive_is_dirty(s->hive))
-		st = remark(s, s->system, false, e,
-			    "its SYSTEM hive was not written out whole: its newest changes are in "
-			    "SYSTEM.LOG1 and SYSTEM.LOG2, which are not read");
+		st = add_volume_remark(
+			s, s->system, false, e,
+			"its SYSTEM hive was not written out whole: its newest changes are in "
+			"SYSTEM.LOG1 and SYSTEM.LOG2, which are not read");
 	return st;
 }
 

@@ -13,7 +13,8 @@ struct memory_reader {
 	const uint8_t *at;
 };
 
-static uint32_t memory_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
+static uint32_t memory_reader_read(struct reader *r, uint64_t off, void *buf, size_t len,
+				   size_t *good)
 {
 	const struct memory_reader *m = (struct memory_reader *)r;
 
@@ -31,7 +32,7 @@ enum status reader_open_memory(const void *p, size_t len, uint32_t sector, struc
 			       struct err *e)
 {
 	static const struct reader_ops ops = { .kind = "memory",
-					       .read = memory_read,
+					       .read = memory_reader_read,
 					       .close = memory_close };
 	struct memory_reader *m = calloc(1, sizeof(*m));
 

@@ -17,8 +17,8 @@ struct ewf_reader {
 };
 
 /* The one place where a libewf error becomes ours; it frees `error`. */
-static enum status err_from_ewf(struct err *e, enum status st, libewf_error_t **error,
-				const char *path)
+static enum status err_from_ewf_reader(struct err *e, enum status st, libewf_error_t **error,
+				       const char *path)
 {
 	char text[ERR_MESSAGE_MAX] = "";
 	char *line;
@@ -97,7 +97,7 @@ static enum status open_segments(struct ewf_reader *w, const char *path, struct 
 	const bool ok = libewf_handle_initialize(&w->handle, &error) == 1 &&
 			ewf_open_set(w->handle, path, &error) == 1;
 
-	return ok ? ST_OK : err_from_ewf(e, ST_INPUT, &error, path);
+	return ok ? ST_OK : err_from_ewf_reader(e, ST_INPUT, &error, path);
 }
 
 static enum status read_geometry(struct ewf_reader *w, const char *path, struct err *e)
@@ -110,7 +110,7 @@ static enum status read_geometry(struct ewf_reader *w, const char *path, struct 
 	if (libewf_handle_get_media_size(w->handle, &size, &error) != 1 ||
 	    libewf_handle_get_bytes_per_sector(w->handle, &sector, &error) != 1 ||
 	    libewf_handle_get_chunk_size(w->handle, &chunk, &error) != 1)
-		return err_from_ewf(e, ST_INPUT, &error, path);
+		return err_from_ewf_reader(e, ST_INPUT, &error, path);
 	if (libewf_handle_segment_files_corrupted(w->handle, NULL) == 1)
 		w->reader.note = "the E01 is damaged or cut short; what it lacks is unreadable";
 	w->sector = sector;

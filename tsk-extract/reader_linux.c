@@ -32,7 +32,7 @@ struct file_reader {
 };
 
 /* pread() until `len`, the end or an error. */
-static uint32_t read_fully(int fd, uint64_t off, void *buf, size_t len, size_t *good)
+static uint32_t read_until_error(int fd, uint64_t off, void *buf, size_t len, size_t *good)
 {
 	while (*good < len) {
 		const ssize_t n =
@@ -51,7 +51,7 @@ static uint32_t read_fully(int fd, uint64_t off, void *buf, size_t len, size_t *
 
 static uint32_t file_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
 {
-	return read_fully(((struct file_reader *)r)->fd, off, buf, len, good);
+	return read_until_error(((struct file_reader *)r)->fd, off, buf, len, good);
 }
 
 static void file_hint(struct reader *r, uint64_t off, uint64_t len)
@@ -151,7 +151,7 @@ static enum status file_init(struct file_reader *f, const char *path, const stru
 	return ST_OK;
 }
 
-static enum status open_reader(const char *path, bool live, struct reader **ret, struct err *e)
+static enum status open_file_reader(const char *path, bool live, struct reader **ret, struct err *e)
 {
 	struct file_reader *f;
 	struct stat sb;
@@ -174,12 +174,12 @@ static enum status open_reader(const char *path, bool live, struct reader **ret,
 
 enum status reader__open_system(const char *path, struct reader **ret, struct err *e)
 {
-	return open_reader(path, false, ret, e);
+	return open_file_reader(path, false, ret, e);
 }
 
 enum status system_open_swap(const char *path, struct reader **ret, struct err *e)
 {
-	return open_reader(path, true, ret, e);
+	return open_file_reader(path, true, ret, e);
 }
 
 /* The disk that a partition is part of, by sysfs (Documentation/ABI/stable/sysfs-block). */

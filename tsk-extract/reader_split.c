@@ -26,7 +26,7 @@ struct split_reader {
 	size_t count;
 };
 
-static const struct segment *find_segment(const struct split_reader *s, uint64_t off)
+static const struct segment *find_split_segment(const struct split_reader *s, uint64_t off)
 {
 	return &s->at[FIRST_WHERE(i, s->count, s->at[i].first > off) - 1];
 }
@@ -36,7 +36,7 @@ static uint32_t split_read(struct reader *r, uint64_t off, void *buf, size_t len
 	const struct split_reader *s = (struct split_reader *)r;
 
 	while (*good < len) {
-		const struct segment *seg = find_segment(s, off + *good);
+		const struct segment *seg = find_split_segment(s, off + *good);
 		const uint64_t in = off + *good - seg->first;
 		const size_t part = (size_t)MIN(len - *good, seg->reader->size - in);
 		size_t got = 0;
@@ -64,7 +64,7 @@ const struct reader_ops reader__split_ops = { .kind = "split raw",
 					      .read = split_read,
 					      .close = split_close };
 
-static enum status add_segment(struct split_reader *s, const char *path, struct err *e)
+static enum status add_split_segment(struct split_reader *s, const char *path, struct err *e)
 {
 	struct reader *r = NULL;
 	struct segment *at;
@@ -72,7 +72,7 @@ static enum status add_segment(struct split_reader *s, const char *path, struct 
 
 	if (st)
 		return st;
-	if (!r->size) { /* find_segment() wants every segment to hold something */
+	if (!r->size) { /* find_split_segment() wants every segment to hold something */
 		reader_close(r);
 		return ST_OK;
 	}
@@ -115,7 +115,7 @@ static const char *first_suffix(const char *path)
 											    : NULL;
 }
 
-static enum status add_all(struct split_reader *s, const char *first, struct err *e)
+static enum status add_split_segments(struct split_reader *s, const char *first, struct err *e)
 {
 	_cleanup_free_ char *path = strdup(first);
 	char *suffix;
@@ -125,7 +125,7 @@ static enum status add_all(struct split_reader *s, const char *first, struct err
 	suffix = path + (first_suffix(first) - first);
 	do {
 		const enum status st =
-			s->count && !os_exists(path) ? ST_END : add_segment(s, path, e);
+			s->count && !os_exists(path) ? ST_END : add_split_segment(s, path, e);
 
 		if (st)
 			return st == ST_END ? ST_OK : st;
@@ -147,9 +147,9 @@ enum status reader__open_split(const char *const *paths, size_t n, struct reader
 	s->reader.ops = &reader__split_ops;
 	s->reader.sector = 512;
 	if (n == 1)
-		st = add_all(s, paths[0], e);
+		st = add_split_segments(s, paths[0], e);
 	for (size_t i = 0; n > 1 && i < n && !st; i++)
-		st = add_segment(s, paths[i], e);
+		st = add_split_segment(s, paths[i], e);
 	if (!st && !s->count)
 		st = err_set(e, ST_INPUT, "%s: is empty", paths[0]);
 	if (st) {

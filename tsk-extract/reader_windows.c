@@ -36,7 +36,8 @@ struct file_reader {
 };
 
 /* One read of at most READ_MAX bytes. 0, or an error of Win32; *got may be short at the end. */
-static DWORD read_once(const struct file_reader *f, uint64_t off, void *buf, size_t len, DWORD *got)
+static DWORD read_overlapped(const struct file_reader *f, uint64_t off, void *buf, size_t len,
+			     DWORD *got)
 {
 	OVERLAPPED at = {
 		.Offset = (DWORD)off,
@@ -53,13 +54,13 @@ static DWORD read_once(const struct file_reader *f, uint64_t off, void *buf, siz
 }
 
 /* Until `len`, the end or an error. */
-static uint32_t read_fully(const struct file_reader *f, uint64_t off, void *buf, size_t len,
-			   size_t *good)
+static uint32_t read_until_error(const struct file_reader *f, uint64_t off, void *buf, size_t len,
+				 size_t *good)
 {
 	while (*good < len) {
 		DWORD got;
 		const DWORD failed =
-			read_once(f, off + *good, (uint8_t *)buf + *good, len - *good, &got);
+			read_overlapped(f, off + *good, (uint8_t *)buf + *good, len - *good, &got);
 
 		if (failed == ERROR_HANDLE_EOF || (!failed && !got))
 			return READ_PAST_END;
@@ -72,7 +73,7 @@ static uint32_t read_fully(const struct file_reader *f, uint64_t off, void *buf,
 
 static uint32_t file_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
 {
-	return read_fully((struct file_reader *)r, off, buf, len, good);
+	return read_until_error((struct file_reader *)r, off, buf, len, good);
 }
 
 static uint32_t device_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
@@ -149,8 +150,8 @@ static wchar_t *device_name(const char *path)
 	return NULL;
 }
 
-static bool ask(struct file_reader *f, DWORD code, const void *in, size_t in_size, void *ret,
-		size_t size)
+static bool ask_device(struct file_reader *f, DWORD code, const void *in, size_t in_size, void *ret,
+		       size_t size)
 {
 	OVERLAPPED at = { .hEvent = f->done };
 	DWORD got = 0;
@@ -170,10 +171,10 @@ static uint32_t sector_of(struct file_reader *f)
 	DISK_GEOMETRY geometry = { 0 };
 	DWORD sector = 0;
 
-	if (ask(f, IOCTL_STORAGE_QUERY_PROPERTY, &query, sizeof(query), &alignment,
-		sizeof(alignment)))
+	if (ask_device(f, IOCTL_STORAGE_QUERY_PROPERTY, &query, sizeof(query), &alignment,
+		       sizeof(alignment)))
 		sector = alignment.BytesPerLogicalSector;
-	else if (ask(f, IOCTL_DISK_GET_DRIVE_GEOMETRY, NULL, 0, &geometry, sizeof(geometry)))
+	else if (ask_device(f, IOCTL_DISK_GET_DRIVE_GEOMETRY, NULL, 0, &geometry, sizeof(geometry)))
 		sector = geometry.BytesPerSector;
 	return sector >= 512 && sector <= PAGE_SIZE && !(sector & (sector - 1)) ? sector
 										: PAGE_SIZE;
@@ -189,10 +190,10 @@ static uint64_t reader_size_of(struct file_reader *f)
 	struct ntfs_boot boot;
 	size_t good = 0;
 
-	if (ask(f, IOCTL_DISK_GET_LENGTH_INFO, NULL, 0, &length, sizeof(length)) &&
+	if (ask_device(f, IOCTL_DISK_GET_LENGTH_INFO, NULL, 0, &length, sizeof(length)) &&
 	    length.Length.QuadPart > 0)
 		return (uint64_t)length.Length.QuadPart;
-	read_fully(f, 0, f->bounce, MAX((size_t)VOLUME_PROBE_SIZE, PAGE_SIZE), &good);
+	read_until_error(f, 0, f->bounce, MAX((size_t)VOLUME_PROBE_SIZE, PAGE_SIZE), &good);
 	if (good < VOLUME_PROBE_SIZE || ntfs_boot_parse(f->bounce, &boot, NULL))
 		return 0;
 	return (get_le64(f->bounce + 40) + 1) * boot.sector;
@@ -216,7 +217,7 @@ static enum status device_init(struct file_reader *f, const char *path, struct e
 					      : "");
 	}
 	/* The file system may call its volume smaller than the partition is: show all of it. */
-	ask(f, FSCTL_ALLOW_EXTENDED_DASD_IO, NULL, 0, NULL, 0);
+	ask_device(f, FSCTL_ALLOW_EXTENDED_DASD_IO, NULL, 0, NULL, 0);
 	f->reader = (struct reader){ .ops = &device_ops, .device = true };
 	f->reader.sector = sector_of(f);
 	f->reader.size = reader_size_of(f);
@@ -322,7 +323,7 @@ static bool is_on_disk(const wchar_t *volume, DWORD number)
 	return false;
 }
 
-static bool same_file(HANDLE a, const wchar_t *path)
+static bool is_same_file(HANDLE a, const wchar_t *path)
 {
 	_cleanup_handle_ HANDLE b =
 		CreateFileW(path, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
@@ -345,7 +346,7 @@ enum target_risk reader__system_target_risk(const struct reader *r, const char *
 	if (!wide)
 		return TARGET_SAFE;
 	if (r->ops == &file_ops)
-		return same_file(f->handle, wide) ? TARGET_IS_SOURCE : TARGET_SAFE;
+		return is_same_file(f->handle, wide) ? TARGET_IS_SOURCE : TARGET_SAFE;
 	if (r->ops != &device_ops)
 		return TARGET_SAFE;
 	if (_wcsicmp(wide, f->path) == 0)

@@ -91,7 +91,7 @@ bool registry_number(const struct registry_value *v, uint64_t *ret)
 }
 
 /* The character at *i, which moves behind it. */
-static uint32_t next_character(const uint8_t *units, size_t count, size_t *i)
+static uint32_t next_utf16_character(const uint8_t *units, size_t count, size_t *i)
 {
 	const uint32_t c = get_le16(units + 2 * (*i)++);
 	uint32_t low;
@@ -105,7 +105,7 @@ static uint32_t next_character(const uint8_t *units, size_t count, size_t *i)
 	return 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 }
 
-static char *put_character(char *at, uint32_t c)
+static char *put_utf8_character(char *at, uint32_t c)
 {
 	if (c < 0x80) {
 		*at++ = (char)c;
@@ -134,7 +134,7 @@ char *registry_utf8(const uint8_t *units, size_t count)
 	if (!text)
 		return NULL;
 	for (size_t i = 0; i < count;)
-		at = put_character(at, next_character(units, count, &i));
+		at = put_utf8_character(at, next_utf16_character(units, count, &i));
 	*at = '\0';
 	return text;
 }

@@ -25,7 +25,7 @@ static uint64_t round_down(uint64_t v)
 }
 
 /* The whole and aligned pages of an extent: [*first, *end) on the device. False: there are none. */
-static bool whole_pages(const struct extent *x, uint64_t *first, uint64_t *end)
+static bool whole_pages_of_extent(const struct extent *x, uint64_t *first, uint64_t *end)
 {
 	*first = round_down(x->disk + (PAGE_SIZE - 1));
 	*end = round_down(x->disk + x->length);
@@ -43,14 +43,15 @@ static uint64_t count_slots(const struct extent_list *blocks, uint64_t size)
 		if (x.file >= size)
 			break;
 		x.length = MIN(x.length, size - x.file);
-		if (whole_pages(&x, &first, &end))
+		if (whole_pages_of_extent(&x, &first, &end))
 			slots += (end - first) / PAGE_SIZE;
 	}
 	return slots;
 }
 
 /* Appends behind the last one what lies on the device at [from, to). */
-static enum status place(struct extent_list *l, uint64_t from, uint64_t to, struct err *e)
+static enum status append_device_range(struct extent_list *l, uint64_t from, uint64_t to,
+				       struct err *e)
 {
 	const struct extent *last = l->count ? &l->at[l->count - 1] : NULL;
 	const struct extent x = {
@@ -73,17 +74,17 @@ static enum status place_all(const struct extent_list *blocks, uint64_t slots, b
 		const struct extent *x = &blocks->at[i];
 		const uint64_t behind = x->disk + x->length;
 
-		if (!whole_pages(x, &first, &end))
+		if (!whole_pages_of_extent(x, &first, &end))
 			first = end = behind;
 		end = MIN(end, first + slots * PAGE_SIZE);
 		slots -= (end - first) / PAGE_SIZE;
 		if (!rest) {
-			st = place(to, first, end, e);
+			st = append_device_range(to, first, end, e);
 			continue;
 		}
-		st = place(to, x->disk, first, e);
+		st = append_device_range(to, x->disk, first, e);
 		if (!st)
-			st = place(to, end, behind, e);
+			st = append_device_range(to, end, behind, e);
 	}
 	return st;
 }
@@ -106,8 +107,8 @@ static enum status check_blocks(const struct extent_list *blocks, struct err *e)
  * generic_swapfile_activate() at whole blocks: where the two differ, one page at the end is or is
  * not a slot, and none has another number.
  */
-static enum status agree(const struct extent_list *blocks, const struct slot_facts *f,
-			 uint64_t *ret, struct err *e)
+static enum status agree_on_pages(const struct extent_list *blocks, const struct slot_facts *f,
+				  uint64_t *ret, struct err *e)
 {
 	const uint64_t most = f->last_page + 1;
 	const uint64_t pages = MIN(count_slots(blocks, round_down(f->size)), most);
@@ -128,7 +129,7 @@ enum status slot_map_make(const struct extent_list *blocks, const struct slot_fa
 	enum status st = check_blocks(blocks, e);
 
 	if (!st)
-		st = agree(blocks, facts, &m.slots, e);
+		st = agree_on_pages(blocks, facts, &m.slots, e);
 	if (!st)
 		st = place_all(blocks, m.slots, false, &m.extents, e);
 	if (!st)

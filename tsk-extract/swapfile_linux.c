@@ -72,7 +72,7 @@ enum status swapfile__take_extents(const struct fiemap_extent *x, size_t n, stru
 	return st;
 }
 
-static enum status list_blocks(int fd, uint64_t size, struct extent_list *ret, struct err *e)
+static enum status list_fiemap_blocks(int fd, uint64_t size, struct extent_list *ret, struct err *e)
 {
 	const size_t bytes = sizeof(struct fiemap) + BATCH * sizeof(struct fiemap_extent);
 	_cleanup_free_ struct fiemap *b = malloc(bytes);
@@ -125,8 +125,8 @@ static enum status check_realtime(int fd, struct err *e)
 }
 
 /* Makes places on the device of what FIEMAP calls so. */
-static enum status place(int fd, const struct stat *sb, struct extent_list *blocks,
-			 char **ret_device, struct err *e)
+static enum status place_swapfile_blocks(int fd, const struct stat *sb, struct extent_list *blocks,
+					 char **ret_device, struct err *e)
 {
 	struct statfs fs;
 	enum status st = ST_OK;
@@ -150,8 +150,8 @@ static enum status place(int fd, const struct stat *sb, struct extent_list *bloc
 }
 
 /* Through the file system. Reading so also brings it to the device, if it is still on its way. */
-static enum status read_header(const char *path, uint8_t header[static SWAP_HEADER_SIZE],
-			       struct err *e)
+static enum status read_swap_header(const char *path, uint8_t header[static SWAP_HEADER_SIZE],
+				    struct err *e)
 {
 	struct reader *r = NULL;
 	size_t good = 0;
@@ -215,13 +215,13 @@ enum status swapfile_map(const char *path, uint64_t in_use, struct slot_map *ret
 	if (fd < 0 || fstat(fd, &sb))
 		return err_from_errno(e, ST_INPUT, errno, "%s", path);
 	facts.size = (uint64_t)sb.st_size;
-	st = read_header(path, header, e);
+	st = read_swap_header(path, header, e);
 	if (!st)
 		st = swap_header_parse(header, &facts.last_page, e);
 	if (!st)
-		st = list_blocks(fd, facts.size, &blocks, e);
+		st = list_fiemap_blocks(fd, facts.size, &blocks, e);
 	if (!st)
-		st = place(fd, &sb, &blocks, &device, e);
+		st = place_swapfile_blocks(fd, &sb, &blocks, &device, e);
 	if (!st)
 		st = extent_list_settle(&blocks, facts.size, NULL, e);
 	if (!st)

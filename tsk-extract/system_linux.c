@@ -64,7 +64,7 @@ static void unescape(char *text)
  * keeps the blocks of a swap file where they are for as long as it is in use (S_SWAPFILE in
  * include/linux/fs.h, and btrfs' pins), so that two looks which agree are enough.
  */
-static enum status check_slots(const struct pagefile *p, struct err *e)
+static enum status check_swap_slots(const struct pagefile *p, struct err *e)
 {
 	struct pagefile_list l = { 0 };
 	const struct pagefile *now = NULL;
@@ -90,7 +90,7 @@ static void find_slots(struct pagefile *p, uint64_t in_use)
 	if (swapfile_map(p->path, in_use, &p->slots, &p->device, &p->slots_problem))
 		return;
 	p->fragments = p->slots.fragments;
-	p->check = check_slots;
+	p->check = check_swap_slots;
 }
 
 /*

@@ -81,7 +81,7 @@ struct volumes {
 	char (*names)[64]; /* of list->disks, as they were opened */
 };
 
-static enum status remember(struct volumes *v, struct disk *d, const char *name, struct err *e)
+static enum status remember_disk(struct volumes *v, struct disk *d, const char *name, struct err *e)
 {
 	const size_t n = v->list->n_disks;
 	struct disk **disks = realloc(v->list->disks, (n + 1) * sizeof(*disks));
@@ -102,8 +102,8 @@ static enum status remember(struct volumes *v, struct disk *d, const char *name,
 }
 
 /* The volume, opened once for all files on it. */
-static enum status open_volume(struct volumes *v, const char *path, size_t len, struct disk **ret,
-			       struct err *e)
+static enum status open_volume_once(struct volumes *v, const char *path, size_t len,
+				    struct disk **ret, struct err *e)
 {
 	char name[64];
 	const char *at = name;
@@ -117,7 +117,7 @@ static enum status open_volume(struct volumes *v, const char *path, size_t len, 
 		return ST_OK;
 	}
 	st = disk_open(&at, 1, ret, e);
-	return st ? st : remember(v, *ret, name, e);
+	return st ? st : remember_disk(v, *ret, name, e);
 }
 
 static enum status locate_pagefile(struct volumes *v, struct pagefile *p)
@@ -130,7 +130,7 @@ static enum status locate_pagefile(struct volumes *v, struct pagefile *p)
 		err_set(&p->problem, ST_INPUT, "%s: names no volume", p->path);
 		return ST_OK;
 	}
-	st = open_volume(v, p->path, len, &d, &p->problem);
+	st = open_volume_once(v, p->path, len, &d, &p->problem);
 	if (!st)
 		st = disk_only_ntfs(d, &p->volume, &p->problem);
 	if (st)

@@ -149,7 +149,7 @@ static void find_hazards(struct check *c)
 }
 
 /* "auto" goes on with other sources, which a container has even less: said in any case. */
-static void find_mask(struct check *c)
+static void find_kcore_mask(struct check *c)
 {
 	const char *source = c->o->acquire.source;
 
@@ -336,7 +336,7 @@ static enum status check_policy(struct check *c, struct err *e)
 }
 
 /* What is wrong on the command line, as acquire says it. */
-static enum status check_options(const struct cli *cli, struct check *c, struct err *e)
+static enum status check_check_options(const struct cli *cli, struct check *c, struct err *e)
 {
 	const struct acquire_options *o = &c->o->acquire;
 	enum status st = network_options_check(cli, &o->network, o->output, e);
@@ -387,7 +387,7 @@ static void check_running(struct check *c)
 
 static enum status find_out(const struct cli *cli, struct check *c, struct err *e)
 {
-	enum status st = check_options(cli, c, e);
+	enum status st = check_check_options(cli, c, e);
 
 	if (!st)
 		st = host_describe(cli->argc, cli->argv, &c->facts, e);
@@ -402,7 +402,7 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 	if (st)
 		return st;
 	check_source(c);
-	find_mask(c);
+	find_kcore_mask(c);
 	if (!strcmp(c->o->acquire.source, "auto"))
 		find_hazards(c);
 	st = check_pagefiles(cli, c, e);

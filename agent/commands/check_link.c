@@ -50,15 +50,15 @@ enum status check_link_probe(struct check_link *l, struct findings *to, struct e
 	return ST_OK;
 }
 
-static uint64_t sending(const struct check_link *l)
+static uint64_t sending_seconds(const struct check_link *l)
 {
 	return l->bytes / MAX(l->speed.rate, 1U);
 }
 
 /* Both go on side by side. */
-static uint64_t acquiring(const struct check_link *l, uint64_t reading)
+static uint64_t acquiring_seconds(const struct check_link *l, uint64_t reading)
 {
-	return reading == UINT64_MAX ? sending(l) : MAX(reading, sending(l));
+	return reading == UINT64_MAX ? sending_seconds(l) : MAX(reading, sending_seconds(l));
 }
 
 void check_link_print(const struct check_link *l, uint64_t reading)
@@ -72,14 +72,14 @@ void check_link_print(const struct check_link *l, uint64_t reading)
 	}
 	text_size(l->speed.rate, rate);
 	text_size(l->speed.bytes, size);
-	text_duration(sending(l), time);
+	text_duration(sending_seconds(l), time);
 	printf("link: %s/s as measured over %s; sending takes about %s%s\n", rate, size, time,
 	       unless);
 	if (reading == UINT64_MAX)
 		return;
-	text_duration(acquiring(l, reading), time);
+	text_duration(acquiring_seconds(l, reading), time);
 	printf("acquisition: about %s%s; %s takes longest\n", time, unless,
-	       sending(l) > reading ? "sending" : "reading the memory");
+	       sending_seconds(l) > reading ? "sending" : "reading the memory");
 }
 
 void check_link_json(const struct check_link *l, uint64_t reading, json_t *to)
@@ -90,8 +90,8 @@ void check_link_json(const struct check_link *l, uint64_t reading, json_t *to)
 			    json_pack("{s:I, s:I, s:I, s:I}", "bytes", (json_int_t)s->bytes, "ns",
 				      (json_int_t)s->ns, "bytes_per_second", (json_int_t)s->rate,
 				      "sent_bytes", (json_int_t)s->sent));
-	json_object_set_new(to, "send_seconds", json_integer((json_int_t)sending(l)));
+	json_object_set_new(to, "send_seconds", json_integer((json_int_t)sending_seconds(l)));
 	if (reading != UINT64_MAX)
 		json_object_set_new(to, "acquire_seconds",
-				    json_integer((json_int_t)acquiring(l, reading)));
+				    json_integer((json_int_t)acquiring_seconds(l, reading)));
 }

@@ -52,8 +52,8 @@ const struct command command_context = {
 	.run = context_run,
 };
 
-static enum status read_context(const struct cli *cli, const struct context_options *o,
-				json_t **ret, struct err *e)
+static enum status read_context_input(const struct cli *cli, const struct context_options *o,
+				      json_t **ret, struct err *e)
 {
 	const bool disk = o->disk.volume || o->disk.images.count;
 	struct disk *d = NULL;
@@ -81,7 +81,7 @@ static enum status context_run(struct cli *cli, struct err *e)
 	const struct context_options *o = cli->values;
 	const json_t *problems;
 	json_t *doc = NULL;
-	enum status st = read_context(cli, o, &doc, e);
+	enum status st = read_context_input(cli, o, &doc, e);
 	size_t n;
 
 	if (st)

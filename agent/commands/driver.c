@@ -48,7 +48,7 @@ const struct command command_driver = {
 	.run = driver_run,
 };
 
-static json_t *entry_json(const struct winpmem_entry *x)
+static json_t *driver_entry_json(const struct winpmem_entry *x)
 {
 	return json_pack("{s:s, s:b, s:b, s:b, s:b}", "name", x->name, "service", x->service,
 			 "running", x->running, "in_use", x->in_use, "kept", x->kept);
@@ -62,7 +62,7 @@ static enum status driver_print_json(const struct winpmem_entries *l, struct err
 			  winpmem_is_loaded(), "built_in", winpmem_is_built_in(), "drivers", list);
 
 	for (size_t i = 0; doc && i < l->count; i++)
-		json_array_append_new(list, entry_json(&l->at[i]));
+		json_array_append_new(list, driver_entry_json(&l->at[i]));
 	return json_print(doc, JSON_INDENT(1), e);
 }
 
@@ -78,7 +78,7 @@ static void print_entry(const struct winpmem_entry *x)
 		       : ", left by a run that was killed (\"ramseal driver cleanup\" removes it)");
 }
 
-static enum status status(const struct driver_command *o, struct err *e)
+static enum status driver_status(const struct driver_command *o, struct err *e)
 {
 	_cleanup_winpmem_entries_ struct winpmem_entries l = { 0 };
 	const enum status st = winpmem_entries_list(o->folder, &l, e);
@@ -153,7 +153,7 @@ static enum status driver_run(struct cli *cli, struct err *e)
 	if (file && strcmp(action, "load") != 0)
 		return cli_usage(cli, e, "%s takes no file", action);
 	if (!strcmp(action, "status"))
-		return status(o, e);
+		return driver_status(o, e);
 	if (!strcmp(action, "load"))
 		return driver_load(o, file, e);
 	if (!strcmp(action, "unload") || !strcmp(action, "cleanup"))

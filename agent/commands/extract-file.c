@@ -101,7 +101,7 @@ static enum status refuse_elsewhere(const struct copy *c, struct err *e)
 }
 
 /* New files take free clusters, and those are what a later look at deleted data would want. */
-static enum status check_target(const struct copy *c, const char *to, struct err *e)
+static enum status check_copy_target(const struct copy *c, const char *to, struct err *e)
 {
 	if (!strcmp(to, "-"))
 		return ST_OK;
@@ -134,7 +134,7 @@ static enum status open_copy_output(struct copy *c, struct err *e)
 	enum status st = output_place(&target, &path, e);
 
 	if (!st)
-		st = check_target(c, path, e);
+		st = check_copy_target(c, path, e);
 	target.path = path;
 	target.name = NULL;
 	return st ? st : output_open(&target, &c->out, e);
@@ -143,7 +143,7 @@ static enum status open_copy_output(struct copy *c, struct err *e)
 /*
  * Counts states; true if nothing of the piece was read, so that the output can have a hole there.
  */
-static bool count_pages(struct copy *c, const struct extract_piece *piece)
+static bool count_piece_pages(struct copy *c, const struct extract_piece *piece)
 {
 	bool empty = true;
 
@@ -166,8 +166,9 @@ static enum status copy_piece(struct copy *c, uint64_t *done, struct err *e)
 	if (st)
 		return st;
 	*done += piece.length;
-	return count_pages(c, &piece) ? sink_skip(output_sink(c->out), piece.length, e)
-				      : sink_write(output_sink(c->out), c->buf, piece.length, e);
+	return count_piece_pages(c, &piece)
+		       ? sink_skip(output_sink(c->out), piece.length, e)
+		       : sink_write(output_sink(c->out), c->buf, piece.length, e);
 }
 
 static enum status copy_pieces(struct copy *c, struct err *e)
@@ -187,7 +188,7 @@ static enum status copy_pieces(struct copy *c, struct err *e)
 	return st ? st : output_commit(c->out, e);
 }
 
-static json_t *bad_json(const struct extract *x)
+static json_t *copy_bad_json(const struct extract *x)
 {
 	json_t *list = json_array();
 	size_t n;
@@ -216,7 +217,7 @@ static void summarise_copy(const struct copy *c)
 			    field_u64("pages_hole", c->pages[PAGE_HOLE]),
 			    field_u64("pages_skipped", c->pages[PAGE_SKIPPED]),
 			    field_u64("pages_unreadable", c->pages[PAGE_UNREADABLE]),
-			    field_json("bad", bad_json(c->file)),
+			    field_json("bad", copy_bad_json(c->file)),
 			    field_bool("changed", c->changes.any)),
 		"file-copied", "%s: %" PRIu64 " bytes in %zu fragments, MFT record %" PRIu64,
 		c->path, s->size, s->fragments, s->record);

@@ -75,7 +75,7 @@ static void text_run_deinit(struct text_run *x)
 }
 
 /* Piece by piece: a few kilobytes of a container can hold gigabytes of text. */
-static enum status copy_text(struct text_run *x, struct err *e)
+static enum status copy_stream_text(struct text_run *x, struct err *e)
 {
 	uint64_t at = 0;
 
@@ -103,8 +103,8 @@ static enum status copy_text(struct text_run *x, struct err *e)
 	return interrupt_status(e);
 }
 
-static enum status write_text(struct text_run *x, const struct output_options *target,
-			      struct err *e)
+static enum status write_stream_text(struct text_run *x, const struct output_options *target,
+				     struct err *e)
 {
 	enum status st = rsz_cursor_create(x->in->reader, 1, &x->cursor, e);
 
@@ -113,7 +113,7 @@ static enum status write_text(struct text_run *x, const struct output_options *t
 	if (!st)
 		st = hash_sink_put_on(&x->out, e);
 	if (!st)
-		st = copy_text(x, e);
+		st = copy_stream_text(x, e);
 	if (st)
 		return st;
 	hash_sink_end(x->out, x->sha256);
@@ -157,7 +157,7 @@ static enum status extract_text(const struct cli *cli, const struct container *i
 		.inputs = (const char *const[]){ path, NULL },
 	};
 	struct text_run x = { .in = in, .stream = stream };
-	enum status st = write_text(&x, &target, e);
+	enum status st = write_stream_text(&x, &target, e);
 
 	if (!st) {
 		st = check_text(&x, path, e);

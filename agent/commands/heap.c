@@ -175,7 +175,7 @@ static enum status tell_of_all(struct cli *cli, struct heap_session *s, struct b
 	return st;
 }
 
-static enum status answer(struct cli *cli, struct heap_session *s, struct err *e)
+static enum status heap_answer(struct cli *cli, struct heap_session *s, struct err *e)
 {
 	const struct heap_options *o = cli->values;
 	struct block_printer p = {
@@ -192,14 +192,14 @@ static enum status answer(struct cli *cli, struct heap_session *s, struct err *e
 	return heap_list(s, o->json, e);
 }
 
-static enum status look_into(struct cli *cli, const struct process_session *p, struct err *e)
+static enum status heap_of_process(struct cli *cli, const struct process_session *p, struct err *e)
 {
 	struct heap_session s;
 	enum status st = heap_session_open(p, &s, e);
 
 	if (st)
 		return st;
-	st = answer(cli, &s, e);
+	st = heap_answer(cli, &s, e);
 	if (!st)
 		st = peek_failed(s.peek, e);
 	if (!st)
@@ -208,8 +208,8 @@ static enum status look_into(struct cli *cli, const struct process_session *p, s
 	return st;
 }
 
-static enum status compare(struct cli *cli, const struct process_session *old,
-			   const struct age_identities *x, struct err *e)
+static enum status heap_compare(struct cli *cli, const struct process_session *old,
+				const struct age_identities *x, struct err *e)
 {
 	const struct heap_options *o = cli->values;
 	struct process_session new;
@@ -251,6 +251,6 @@ static enum status heap_run(struct cli *cli, struct err *e)
 	if (o->pages)
 		st = heap_pages(&s, o->json, e);
 	else
-		st = o->diff ? compare(cli, &s, x, e) : look_into(cli, &s, e);
+		st = o->diff ? heap_compare(cli, &s, x, e) : heap_of_process(cli, &s, e);
 	return process_session_close(&s, st, e);
 }

@@ -74,7 +74,7 @@ static json_t *stream_json(const struct rsz_stream_info *info, const struct stre
 }
 
 /* What was to be acquired, and is in no record. */
-static void put_missing(json_t *doc, const struct container *c)
+static void put_missing_pages(json_t *doc, const struct container *c)
 {
 	_cleanup_ranges_ struct range_list missing = { 0 };
 
@@ -171,7 +171,7 @@ static json_t *info_json(struct container *c, const char *path, const struct con
 	info_copy_keys(doc, container_event(c, "end"), end_keys);
 	info_copy_keys(doc, container_event(c, "sealed_later"), later_keys);
 	put_memory(doc, c, s);
-	put_missing(doc, c);
+	put_missing_pages(doc, c);
 	return doc;
 }
 

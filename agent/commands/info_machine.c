@@ -29,7 +29,7 @@ void info_copy_keys(json_t *to, const json_t *from, const char *const *keys)
 
 static const char *const machine_keys[] = { "host", "os", "cpu", "memory", "security", NULL };
 
-static void put_system(json_t *doc, const json_t *tables)
+static void put_table_system(json_t *doc, const json_t *tables)
 {
 	static const char *const keys[] = {
 		"os",   "levels",  "kernel_dtb", "kernel_dtb_origin", "process_list", "processes",
@@ -59,7 +59,7 @@ void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin, 
 	}
 	if (!tables)
 		return;
-	put_system(doc, tables);
+	put_table_system(doc, tables);
 	info_copy_keys(doc, tables,
 		       (const char *const[]){ "ntoskrnl", "kdbg", "paging_files", NULL });
 	if (json_object_get(tables, "spaces"))
@@ -70,7 +70,7 @@ void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin, 
  * Text
  */
 
-static const char *known(const char *text, const char *otherwise)
+static const char *text_or_otherwise(const char *text, const char *otherwise)
 {
 	return text && *text ? text : otherwise;
 }
@@ -82,9 +82,9 @@ static void print_image(const struct origin *o)
 		print_row("host", "%s (%s)", o->host, o->host_by);
 	else
 		print_row("host", "not known: the memory is an image's");
-	print_row("system", "%s", known(o->system, "not known"));
-	print_row("made on", "%s, %s", known(o->made_on, "not recorded"),
-		  known(o->made_on_system, "not recorded"));
+	print_row("system", "%s", text_or_otherwise(o->system, "not known"));
+	print_row("made on", "%s, %s", text_or_otherwise(o->made_on, "not recorded"),
+		  text_or_otherwise(o->made_on_system, "not recorded"));
 }
 
 void info_print_host(const struct origin *o)
@@ -92,18 +92,18 @@ void info_print_host(const struct origin *o)
 	if (o->image)
 		print_image(o);
 	else
-		print_row("host", "%s, %s", known(o->host, "not recorded"),
-			  known(o->system, "not recorded"));
+		print_row("host", "%s, %s", text_or_otherwise(o->host, "not recorded"),
+			  text_or_otherwise(o->system, "not recorded"));
 }
 
-static uint64_t number(const json_t *o, const char *key)
+static uint64_t tables_number(const json_t *o, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(o, key));
 }
 
-static const char *text(const json_t *o, const char *key)
+static const char *text_or_not_known(const json_t *o, const char *key)
 {
-	return known(json_string_value(json_object_get(o, key)), "not known");
+	return text_or_otherwise(json_string_value(json_object_get(o, key)), "not known");
 }
 
 static void print_ntoskrnl(const json_t *o)
@@ -111,13 +111,13 @@ static void print_ntoskrnl(const json_t *o)
 	const char *key = json_string_value(json_object_get(o, "symbols"));
 
 	if (json_object_get(o, "guid"))
-		print_row("ntoskrnl", "%s", key ? key : text(o, "guid"));
+		print_row("ntoskrnl", "%s", key ? key : text_or_not_known(o, "guid"));
 }
 
 static void print_kdbg(const json_t *o)
 {
 	if (o)
-		print_row("kdbg", "%s, %s", text(o, "address"),
+		print_row("kdbg", "%s, %s", text_or_not_known(o, "address"),
 			  json_is_true(json_object_get(o, "encoded")) ? "encoded" : "not encoded");
 }
 
@@ -129,7 +129,8 @@ static void print_outside(const json_t *o)
 			  "image has not, up to 0x%" PRIx64
 			  ": it may be cut, or its RAM banks stand "
 			  "end to end, without a hole",
-			  number(o, "entries"), number(o, "looked"), number(o, "last"));
+			  tables_number(o, "entries"), tables_number(o, "looked"),
+			  tables_number(o, "last"));
 }
 
 void info_print_kernel(const json_t *doc)
@@ -140,8 +141,10 @@ void info_print_kernel(const json_t *doc)
 
 	if (system)
 		print_row("kernel", "DTB 0x%" PRIx64 " (%s), %" PRIu64 " levels of page tables%s%s",
-			  number(system, "kernel_dtb"), text(system, "kernel_dtb_origin"),
-			  number(system, "levels"), base ? ", image at " : "", base ? base : "");
+			  tables_number(system, "kernel_dtb"),
+			  text_or_not_known(system, "kernel_dtb_origin"),
+			  tables_number(system, "levels"), base ? ", image at " : "",
+			  base ? base : "");
 	print_outside(json_object_get(system, "outside"));
 	print_ntoskrnl(ntoskrnl);
 	print_kdbg(json_object_get(doc, "kdbg"));
@@ -153,17 +156,17 @@ void info_print_kernel(const json_t *doc)
 
 #define SPACES_SHOWN 40
 
-static void print_space(const json_t *space)
+static void print_space_row(const json_t *space)
 {
 	const json_t *pid = json_object_get(space, "pid");
 	const bool kernel = json_is_true(json_object_get(space, "kernel"));
 
 	if (json_is_integer(pid))
-		print_row("space", "0x%012" PRIx64 " %7" PRId64 " %s%s", number(space, "dtb"),
-			  (int64_t)json_integer_value(pid), text(space, "name"),
-			  kernel ? " (the kernel's)" : "");
+		print_row("space", "0x%012" PRIx64 " %7" PRId64 " %s%s",
+			  tables_number(space, "dtb"), (int64_t)json_integer_value(pid),
+			  text_or_not_known(space, "name"), kernel ? " (the kernel's)" : "");
 	else
-		print_row("space", "0x%012" PRIx64 "         %s", number(space, "dtb"),
+		print_row("space", "0x%012" PRIx64 "         %s", tables_number(space, "dtb"),
 			  kernel ? "(the kernel's)" : "(of no process in the list)");
 }
 
@@ -179,9 +182,9 @@ static size_t count_roots(const json_t *spaces)
 
 static void print_summary(const json_t *system, size_t roots)
 {
-	const uint64_t hidden = number(json_object_get(system, "scan"), "hidden");
-	const uint64_t listed = number(system, "processes");
-	const char *end = text(system, "process_list");
+	const uint64_t hidden = tables_number(json_object_get(system, "scan"), "hidden");
+	const uint64_t listed = tables_number(system, "processes");
+	const char *end = text_or_not_known(system, "process_list");
 
 	if (strcmp(end, "closed") != 0)
 		print_row("spaces",
@@ -215,6 +218,6 @@ void info_print_spaces(const json_t *doc)
 				  roots - SPACES_SHOWN);
 			break;
 		}
-		print_space(space);
+		print_space_row(space);
 	}
 }

@@ -120,14 +120,14 @@ static void put_roff(FILE *to, const char *text, size_t n)
 	}
 }
 
-static void put_word(FILE *to, const char *font, const char *text)
+static void put_font_word(FILE *to, const char *font, const char *text)
 {
 	fputs(font, to);
 	put_roff(to, text, strlen(text));
 	fputs("\\fR", to);
 }
 
-static void put_sentence(FILE *to, const char *text)
+static void put_roff_sentence(FILE *to, const char *text)
 {
 	fputc(toupper((unsigned char)text[0]), to);
 	put_roff(to, text + 1, strlen(text + 1));
@@ -145,13 +145,13 @@ static void put_option(FILE *to, const struct command *c, size_t i)
 	snprintf(name, sizeof(name), "--%s", o->name);
 	fputs(".TP\n", to);
 	if (o->letter) {
-		put_word(to, "\\fB", letter);
+		put_font_word(to, "\\fB", letter);
 		fputs(", ", to);
 	}
-	put_word(to, "\\fB", name);
+	put_font_word(to, "\\fB", name);
 	if (text.value[0]) {
 		fputs(o->lone ? "" : " ", to);
-		put_word(to, "\\fI", text.value);
+		put_font_word(to, "\\fI", text.value);
 	}
 	fputc('\n', to);
 	put_roff(to, text.help, strlen(text.help));
@@ -259,11 +259,11 @@ static enum status put_command(FILE *to, const struct program *p, const struct c
 	fprintf(to, ".SS %s\n\\fB%s %s\\fR [\\fIOPTION\\fR...]", c->name, p->name, c->name);
 	if (c->operands.text) {
 		fputs(c->operands.min ? " " : " [", to);
-		put_word(to, "\\fI", c->operands.text);
+		put_font_word(to, "\\fI", c->operands.text);
 		fputs(c->operands.min ? "" : "]", to);
 	}
 	fputs("\n.PP\n", to);
-	put_sentence(to, c->summary);
+	put_roff_sentence(to, c->summary);
 	put_command_examples(to, p, c);
 	put_own_options(to, c);
 	if (c->put_notes)

@@ -113,7 +113,7 @@ static void print_remark(const char *before, const struct err *e)
 }
 
 /* "#0 (assumed)  pagefile.sys  2.0 GiB in 17 fragments, volume at sector 2048; from ..." */
-static void print_line(const struct pagefile *p)
+static void print_pagefile(const struct pagefile *p)
 {
 	char path[1024], size[TEXT_SIZE_MAX];
 
@@ -143,7 +143,7 @@ static void print_line(const struct pagefile *p)
 static void print_lines(const struct pagefile_list *l)
 {
 	for (size_t i = 0; i < l->count; i++)
-		print_line(&l->at[i]);
+		print_pagefile(&l->at[i]);
 	if (l->note.message[0])
 		log_info("pagefiles-note", "%s", l->note.message);
 }

@@ -62,7 +62,7 @@ struct found {
 	uint64_t created; /* ns since 1970; 0: not known */
 };
 
-static enum status find(struct found *f, struct err *e)
+static enum status find_process_parts(struct found *f, struct err *e)
 {
 	struct peek *peek = process_peek(f->session->process);
 	enum status st = process_modules(f->session->process, &f->modules, e);
@@ -75,7 +75,7 @@ static enum status find(struct found *f, struct err *e)
 	return st ? st : peek_failed(peek, e);
 }
 
-static void forget(struct found *f)
+static void forget_process_parts(struct found *f)
 {
 	modules_deinit(&f->modules);
 	threads_deinit(&f->threads);
@@ -110,7 +110,7 @@ static const char *remark_of(const struct found *f, const struct module *m)
 }
 
 /* "module!symbol+0x10"; "" where no module is. As process_address_text() has it. */
-static void place_of(const struct found *f, uint64_t va, char ret[static SYMBOL_TEXT_MAX])
+static void place_text(const struct found *f, uint64_t va, char ret[static SYMBOL_TEXT_MAX])
 {
 	char raw[SYMBOL_TEXT_MAX];
 
@@ -122,7 +122,7 @@ static void place_of(const struct found *f, uint64_t va, char ret[static SYMBOL_
  * For people
  */
 
-static void put_text(const char *what, const char *text)
+static void print_labelled(const char *what, const char *text)
 {
 	char shown[1024];
 
@@ -130,7 +130,7 @@ static void put_text(const char *what, const char *text)
 	printf("%-13s %s\n", what, shown);
 }
 
-static void put_head(const struct found *f)
+static void print_process_head(const struct found *f)
 {
 	const struct process_facts *p = f->facts;
 	char name[64], created[UTC_RFC3339_SIZE];
@@ -143,8 +143,9 @@ static void put_head(const struct found *f)
 		utc_rfc3339(f->created, created);
 		printf("%-13s %s\n", "created", created);
 	}
-	put_text("image", f->start.image ? f->start.image : "not available");
-	put_text("command line", f->start.command_line ? f->start.command_line : "not available");
+	print_labelled("image", f->start.image ? f->start.image : "not available");
+	print_labelled("command line",
+		       f->start.command_line ? f->start.command_line : "not available");
 	printf("%-13s EPROCESS 0x%" PRIx64, "structures", p->eprocess);
 	if (p->peb)
 		printf(", PEB 0x%" PRIx64, p->peb);
@@ -158,7 +159,7 @@ static void put_head(const struct found *f)
 /* What an 80 columns' row has no room for. */
 #define DETAIL "                "
 
-static void put_module(const struct found *f, const struct module *m)
+static void print_module(const struct found *f, const struct module *m)
 {
 	const char *remark = remark_of(f, m);
 	char path[512], pdb[2 * PE_PDB_MAX] = "", guid[PE_GUID_TEXT];
@@ -174,11 +175,11 @@ static void put_module(const struct found *f, const struct module *m)
 	}
 }
 
-static void put_thread(const struct found *f, const struct thread *t)
+static void print_thread(const struct found *f, const struct thread *t)
 {
 	char start[SYMBOL_TEXT_MAX], at[SYMBOL_TEXT_MAX];
 
-	place_of(f, t->start, start);
+	place_text(f, t->start, start);
 	printf("%14" PRIu64 "  0x%012" PRIx64 "  ", t->tid, t->teb);
 	if (t->has_stack)
 		printf("0x%012" PRIx64 "-0x%012" PRIx64 "\n", t->stack_limit, t->stack_base);
@@ -189,7 +190,7 @@ static void put_thread(const struct found *f, const struct thread *t)
 		       t->narrow_base);
 	printf(DETAIL "start 0x%012" PRIx64 "%s%s\n", t->start, *start ? " " : "", start);
 	if (t->has_frame) {
-		place_of(f, t->rip, at);
+		place_text(f, t->rip, at);
 		printf(DETAIL "at 0x%012" PRIx64 "%s%s\n", t->rip, *at ? " " : "", at);
 	}
 }
@@ -199,11 +200,11 @@ static void put_count(size_t n, const char *what)
 	printf("\n%zu %s%s", n, what, n == 1 ? "" : "s");
 }
 
-static void put_all(const struct found *f)
+static void print_process(const struct found *f)
 {
 	const struct modules *m = &f->modules;
 
-	put_head(f);
+	print_process_head(f);
 	put_count(m->count, "module");
 	if (f->facts->no_peb)
 		printf("; it has no PEB, and so no loader that keeps a list of them");
@@ -215,7 +216,7 @@ static void put_all(const struct found *f)
 	if (m->count)
 		printf("%-14s  %10s  %s\n", "base", "size", "path");
 	for (size_t i = 0; i < m->count; i++)
-		put_module(f, &m->at[i]);
+		print_module(f, &m->at[i]);
 	put_count(f->threads.count, "thread");
 	if (f->facts->no_peb && f->threads.none)
 		printf("; it has no list of threads\n");
@@ -224,21 +225,21 @@ static void put_all(const struct found *f)
 	if (f->threads.count)
 		printf("%14s  %-14s  %s\n", "thread", "TEB", "stack, committed part");
 	for (size_t i = 0; i < f->threads.count; i++)
-		put_thread(f, &f->threads.at[i]);
+		print_thread(f, &f->threads.at[i]);
 }
 
 /*
  * For programs
  */
 
-static json_t *hex(uint64_t v)
+static json_t *process_hex(uint64_t v)
 {
 	return json_sprintf("0x%" PRIx64, v);
 }
 
 static json_t *hex_or_null(uint64_t v)
 {
-	return v ? hex(v) : json_null();
+	return v ? process_hex(v) : json_null();
 }
 
 static json_t *pdb_json(const struct module *m)
@@ -256,7 +257,7 @@ static json_t *pdb_json(const struct module *m)
 static json_t *module_json(const struct found *f, const struct module *m)
 {
 	json_t *o = json_fields(JSON_FIELDS(
-		field_made("base", hex(m->base)), field_u64("size", m->size),
+		field_made("base", process_hex(m->base)), field_u64("size", m->size),
 		field_text("path", m->path), field_u64("bits", m->narrow ? 32 : 64),
 		field_bool("listed", m->listed), field_bool("mapped", m->mapped),
 		field_text("finding", remark_of(f, m)), field_made("pdb", pdb_json(m))));
@@ -278,21 +279,23 @@ static json_t *place_json(const struct found *f, uint64_t va)
 static json_t *thread_json(const struct found *f, const struct thread *t)
 {
 	json_t *o = json_fields(JSON_FIELDS(field_u64("tid", t->tid),
-					    field_made("ethread", hex(t->object)),
-					    field_made("start", hex(t->start)),
+					    field_made("ethread", process_hex(t->object)),
+					    field_made("start", process_hex(t->start)),
 					    field_made("start_place", place_json(f, t->start)),
 					    field_made("teb", hex_or_null(t->teb))));
 
 	if (t->has_stack)
-		json_add_fields(o, JSON_FIELDS(field_made("stack_limit", hex(t->stack_limit)),
-					       field_made("stack_base", hex(t->stack_base))));
+		json_add_fields(o,
+				JSON_FIELDS(field_made("stack_limit", process_hex(t->stack_limit)),
+					    field_made("stack_base", process_hex(t->stack_base))));
 	if (t->narrow_base)
-		json_add_fields(o, JSON_FIELDS(field_made("stack32_limit", hex(t->narrow_limit)),
-					       field_made("stack32_base", hex(t->narrow_base))));
+		json_add_fields(
+			o, JSON_FIELDS(field_made("stack32_limit", process_hex(t->narrow_limit)),
+				       field_made("stack32_base", process_hex(t->narrow_base))));
 	if (t->has_frame)
-		json_add_fields(o, JSON_FIELDS(field_made("rip", hex(t->rip)),
+		json_add_fields(o, JSON_FIELDS(field_made("rip", process_hex(t->rip)),
 					       field_made("rip_place", place_json(f, t->rip)),
-					       field_made("rsp", hex(t->rsp))));
+					       field_made("rsp", process_hex(t->rsp))));
 	return o;
 }
 
@@ -316,7 +319,7 @@ static json_t *threads_json(const struct found *f)
 	return list;
 }
 
-static json_t *found_json(const struct found *f)
+static json_t *process_json(const struct found *f)
 {
 	const struct process_facts *p = f->facts;
 
@@ -327,9 +330,10 @@ static json_t *found_json(const struct found *f)
 		field_json("created_ns", f->created ? json_u64(f->created) : NULL),
 		field_text("image", f->start.image),
 		field_text("command_line", f->start.command_line),
-		field_made("eprocess", hex(p->eprocess)), field_made("peb", hex_or_null(p->peb)),
-		field_bool("no_peb", p->no_peb), field_made("peb32", hex_or_null(p->peb32)),
-		field_text("layout", p->layout), field_text("layout_reason", p->layout_reason),
+		field_made("eprocess", process_hex(p->eprocess)),
+		field_made("peb", hex_or_null(p->peb)), field_bool("no_peb", p->no_peb),
+		field_made("peb32", hex_or_null(p->peb32)), field_text("layout", p->layout),
+		field_text("layout_reason", p->layout_reason),
 		field_made("symbols", symbol_options_json(&f->session->symbols)),
 		field_bool("vads_whole", knows_mapped(f)),
 		field_text("loader_list", list_end_name(f->modules.end)),
@@ -340,7 +344,7 @@ static json_t *found_json(const struct found *f)
 		field_made("threads", threads_json(f))));
 }
 
-static enum status outcome(const struct found *f, struct err *e)
+static enum status process_outcome(const struct found *f, struct err *e)
 {
 	if (!has_all_modules(f) || !knows_mapped(f) || !has_all_threads(f))
 		return err_set(e, ST_UNREADABLE,
@@ -350,22 +354,22 @@ static enum status outcome(const struct found *f, struct err *e)
 	return ST_OK;
 }
 
-static enum status show(const struct process_session *s, bool json, struct err *e)
+static enum status show_process(const struct process_session *s, bool json, struct err *e)
 {
 	struct found f = {
 		.session = s,
 		.facts = process_facts(s->process),
 		.vads = process_vads(s->process),
 	};
-	enum status st = find(&f, e);
+	enum status st = find_process_parts(&f, e);
 
 	if (!st && json)
-		st = json_print(found_json(&f), JSON_INDENT(2), e);
+		st = json_print(process_json(&f), JSON_INDENT(2), e);
 	else if (!st)
-		put_all(&f);
+		print_process(&f);
 	if (!st)
-		st = outcome(&f, e);
-	forget(&f);
+		st = process_outcome(&f, e);
+	forget_process_parts(&f);
 	return st;
 }
 
@@ -382,6 +386,6 @@ static enum status process_run(struct cli *cli, struct err *e)
 		st = process_session_open(cli, &o->process, x, &s, e);
 	if (st)
 		return st;
-	st = show(&s, o->json, e);
+	st = show_process(&s, o->json, e);
 	return process_session_close(&s, st, e);
 }

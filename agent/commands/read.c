@@ -156,7 +156,7 @@ static enum status tell_page(const struct read_request *r, const struct virtual_
 }
 
 /* What was asked for of the page at `va`: bytes [*from, *to). */
-static void clip(const struct read_request *r, uint64_t va, size_t *from, size_t *to)
+static void clip_to_request(const struct read_request *r, uint64_t va, size_t *from, size_t *to)
 {
 	*from = r->first > va ? (size_t)(r->first - va) : 0;
 	*to = r->last - va < PAGE_SIZE - 1 ? (size_t)(r->last - va) + 1 : PAGE_SIZE;
@@ -173,7 +173,7 @@ static enum status write_pages(struct read_request *r, const struct virtual_page
 		const uint8_t *bytes = p->bytes ? p->bytes : filled;
 		size_t from, to;
 
-		clip(r, p->va + i * PAGE_SIZE, &from, &to);
+		clip_to_request(r, p->va + i * PAGE_SIZE, &from, &to);
 		st = sink_write(output_sink(r->out), bytes + from, to - from, e);
 		if (!st && interrupted())
 			st = interrupt_status(e);
@@ -181,7 +181,7 @@ static enum status write_pages(struct read_request *r, const struct virtual_page
 	return st;
 }
 
-static enum status take_page(void *context, const struct virtual_page *p, struct err *e)
+static enum status read_take_page(void *context, const struct virtual_page *p, struct err *e)
 {
 	struct read_request *r = context;
 	enum status st = tell_page(r, p, e);
@@ -191,7 +191,7 @@ static enum status take_page(void *context, const struct virtual_page *p, struct
 	if (!st && r->out)
 		return write_pages(r, p, e);
 	if (!st && p->bytes && !r->o->json) {
-		clip(r, p->va, &from, &to);
+		clip_to_request(r, p->va, &from, &to);
 		byte_dump_print(p->va, p->bytes, from, to);
 	}
 	if (!st && interrupted())
@@ -371,8 +371,8 @@ static enum status open_vads(struct read_request *r, struct virtual_memory *v, s
 	return st;
 }
 
-static enum status open_files(struct read_request *r, const struct virtual_plan *plan,
-			      struct err *e)
+static enum status open_file_origins(struct read_request *r, const struct virtual_plan *plan,
+				     struct err *e)
 {
 	const uint64_t wall = rsz_reader_identity(plan->reader)->wall;
 	/* Of an image nobody knows. */
@@ -392,7 +392,7 @@ static enum status open_files(struct read_request *r, const struct virtual_plan 
 static enum status read_virtual(struct read_request *r, const struct virtual_plan *plan,
 				struct err *e)
 {
-	const struct virtual_reader reader = { take_page, r };
+	const struct virtual_reader reader = { read_take_page, r };
 	struct virtual_memory *v;
 	enum status st = virtual_open(plan, &v, e);
 
@@ -401,7 +401,7 @@ static enum status read_virtual(struct read_request *r, const struct virtual_pla
 	r->info = virtual_info(v);
 	st = open_vads(r, v, e);
 	if (!st)
-		st = open_files(r, plan, e);
+		st = open_file_origins(r, plan, e);
 	if (!st)
 		st = virtual_read(v, r->o->va, r->length, &reader, &r->counts, e);
 	if (!st && log_is_json())
@@ -427,7 +427,7 @@ static enum status read_virtual(struct read_request *r, const struct virtual_pla
 	return st;
 }
 
-static enum status read_container(struct cli *cli, struct read_request *r, struct err *e)
+static enum status read_from_container(struct cli *cli, struct read_request *r, struct err *e)
 {
 	_cleanup_free_ uint8_t *notes = NULL;
 	struct virtual_plan plan = {
@@ -501,7 +501,7 @@ static enum status read_run(struct cli *cli, struct err *e)
 	if (!st && cli_given(cli, "pa"))
 		st = read_physical(&r, e);
 	else if (!st)
-		st = read_container(cli, &r, e);
+		st = read_from_container(cli, &r, e);
 	output_destroy(r.out);
 	file_origins_close(r.origins);
 	symbol_set_deinit(&r.symbols);

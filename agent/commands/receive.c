@@ -130,7 +130,8 @@ static enum status parse_listen(const char *text, void *at, struct err *e)
 	return st;
 }
 
-static bool parse_part(const char **at, char end, unsigned least, unsigned most, unsigned *ret)
+static bool parse_range_part(const char **at, char end, unsigned least, unsigned most,
+			     unsigned *ret)
 {
 	const size_t digits = strspn(*at, "0123456789");
 
@@ -145,14 +146,14 @@ static enum status parse_startups(const char *text, void *at, struct err *e)
 {
 	struct startups *s = at;
 
-	if (!parse_part(&text, ':', 1, STARTUPS_MOST, &s->start) ||
-	    !parse_part(&text, ':', 1, 100, &s->rate) ||
-	    !parse_part(&text, '\0', s->start, STARTUPS_MOST, &s->full))
+	if (!parse_range_part(&text, ':', 1, STARTUPS_MOST, &s->start) ||
+	    !parse_range_part(&text, ':', 1, 100, &s->rate) ||
+	    !parse_range_part(&text, '\0', s->start, STARTUPS_MOST, &s->full))
 		return err_set(e, ST_USAGE, "takes START:RATE:FULL, such as 10:30:100");
 	return ST_OK;
 }
 
-static enum status make_key(const char *path, struct err *e)
+static enum status make_receiver_key(const char *path, struct err *e)
 {
 	struct secret pem = { 0 };
 	struct tls_key *key = NULL;
@@ -171,7 +172,7 @@ static enum status make_key(const char *path, struct err *e)
 	return st;
 }
 
-static enum status read_key(const char *path, struct tls_key **ret, struct err *e)
+static enum status read_receiver_key(const char *path, struct tls_key **ret, struct err *e)
 {
 	struct secret pem = { 0 };
 	_cleanup_free_ char *from = NULL;
@@ -186,7 +187,7 @@ static enum status read_key(const char *path, struct tls_key **ret, struct err *
 	return st ? err_add(e, st, "--key") : ST_OK;
 }
 
-static enum status check_options(const struct cli *cli, struct err *e)
+static enum status check_receive_options(const struct cli *cli, struct err *e)
 {
 	const struct receive_options *o = cli->values;
 
@@ -262,10 +263,10 @@ static void tell_ready(void *arg, const char *address)
 		"receive-ready", "listening on %s; the pin is %s", address, tls_key_pin(r->key));
 }
 
-static enum status run(struct receiving *r, struct err *e)
+static enum status run_receiver(struct receiving *r, struct err *e)
 {
 	const struct receive_options *o = r->options;
-	enum status st = read_key(o->key, &r->key, e);
+	enum status st = read_receiver_key(o->key, &r->key, e);
 
 	if (!st)
 		st = join_pins(&o->senders, &r->pins, e);
@@ -303,10 +304,10 @@ static enum status receive_run(struct cli *cli, struct err *e)
 	enum status st;
 
 	if (r.options->new_key)
-		return make_key(r.options->new_key, e);
-	st = check_options(cli, e);
+		return make_receiver_key(r.options->new_key, e);
+	st = check_receive_options(cli, e);
 	if (!st)
-		st = run(&r, e);
+		st = run_receiver(&r, e);
 	tls_key_destroy(r.key);
 	free(r.pins);
 	free(r.known);

@@ -144,8 +144,8 @@ static enum status load_runs(const struct cli *cli, struct report_run *runs, str
 	return st;
 }
 
-static enum status make(const struct cli *cli, const struct page_figure *f,
-			const struct report_run *runs, struct doc *d, struct err *e)
+static enum status make_report(const struct cli *cli, const struct page_figure *f,
+			       const struct report_run *runs, struct doc *d, struct err *e)
 {
 	for (size_t i = 0; f && f->wants_smear && i < cli->n_operands; i++)
 		if (!runs[i].has_smear)
@@ -363,7 +363,7 @@ static enum status report_containers(const struct cli *cli, struct err *e)
 		return err_nomem(e);
 	st = load_runs(cli, runs, e);
 	if (!st)
-		st = make(cli, f, runs, &d, e);
+		st = make_report(cli, f, runs, &d, e);
 	if (!st)
 		st = write_out(cli, &d, e);
 	if (!st)

@@ -164,7 +164,8 @@ static enum status find_tails(struct sealing *s, struct err *e)
 }
 
 /* "fragment", or "fragment (2)", … : a file that was copied may have had that name. */
-static enum status declare(struct rsz_writer *w, enum rsz_kind kind, uint32_t *ret, struct err *e)
+static enum status declare_fragment(struct rsz_writer *w, enum rsz_kind kind, uint32_t *ret,
+				    struct err *e)
 {
 	char name[64];
 
@@ -180,7 +181,7 @@ static enum status append_record(struct rsz_writer *w, enum rsz_kind kind, struc
 	enum status st = ST_OK;
 
 	if (t->stream == UINT32_MAX)
-		st = declare(w, kind, &t->stream, e);
+		st = declare_fragment(w, kind, &t->stream, e);
 	if (!st)
 		st = rsz_writer_text(w, t->stream, &t->bytes, p, len, 0, e);
 	/* A container can be so full of streams or addresses that nothing can be added. */
@@ -356,7 +357,7 @@ static enum status settle_sealed(struct sealing *s, struct err *e)
 	return st;
 }
 
-static enum status seal(struct sealing *s, struct err *e)
+static enum status seal_container(struct sealing *s, struct err *e)
 {
 	const struct seal_options *o = s->cli->values;
 	_cleanup_free_ char *name = NULL;
@@ -406,7 +407,7 @@ static enum status open_and_seal(struct sealing *s, struct err *e)
 	s->in = s->input->blob;
 	st = check_encrypted(s, e);
 	if (!st)
-		st = seal(s, e);
+		st = seal_container(s, e);
 	input_close(s->input);
 	return st ? err_add(e, st, "%s", s->path) : ST_OK;
 }

@@ -73,7 +73,7 @@ static void begin_rows(struct rows *r)
 	r->begun = true;
 }
 
-static enum status print_row(void *context, const struct smear_row *row, struct err *e)
+static enum status print_mapping_row(void *context, const struct smear_row *row, struct err *e)
 {
 	struct rows *r = context;
 
@@ -85,8 +85,8 @@ static enum status print_row(void *context, const struct smear_row *row, struct 
 	return json_print(smear_row_json(row), JSON_COMPACT, e);
 }
 
-static enum status print(const struct smear_options *o, const struct smear *s, const char *path,
-			 struct err *e)
+static enum status print_smear(const struct smear_options *o, const struct smear *s,
+			       const char *path, struct err *e)
 {
 	if (o->csv) {
 		smear_print_csv(s, stdout);
@@ -107,15 +107,15 @@ static bool has_pid(const struct smear *s, uint64_t pid)
 	return false;
 }
 
-static enum status measure(const struct smear_options *o, struct smear_input *in, const char *path,
-			   bool mappings, struct err *e)
+static enum status measure_smear_of_input(const struct smear_options *o, struct smear_input *in,
+					  const char *path, bool mappings, struct err *e)
 {
 	struct rows rows = { .json = o->json };
 	struct smear_plan plan = smear_input_plan(in);
 	struct smear s;
 	enum status st;
 
-	plan.row = mappings ? print_row : NULL;
+	plan.row = mappings ? print_mapping_row : NULL;
 	plan.context = &rows;
 	plan.row_pid = (uint32_t)o->pid;
 	st = smear_analyse(&plan, &s, e);
@@ -124,7 +124,7 @@ static enum status measure(const struct smear_options *o, struct smear_input *in
 	else if (!st && mappings)
 		begin_rows(&rows);
 	else if (!st)
-		st = print(o, &s, path, e);
+		st = print_smear(o, &s, path, e);
 	smear_deinit(&s);
 	return st ? err_add(e, st, "%s", path) : ST_OK;
 }
@@ -147,7 +147,7 @@ static enum status smear_run(struct cli *cli, struct err *e)
 		st = smear_input_open(path, x, &in, e);
 	if (st)
 		return st;
-	st = container_answer(&in.container, measure(o, &in, path, mappings, e), e);
+	st = container_answer(&in.container, measure_smear_of_input(o, &in, path, mappings, e), e);
 	smear_input_close(&in);
 	return st;
 }

@@ -75,7 +75,7 @@ const struct command command_upload = {
 
 #define COPY_SIZE ((size_t)1 << 20)
 
-static enum status copy(struct blob *from, struct output *to, struct err *e)
+static enum status copy_blob_to_output(struct blob *from, struct output *to, struct err *e)
 {
 	_cleanup_free_ uint8_t *buf = malloc(COPY_SIZE);
 	enum status st = buf ? ST_OK : err_nomem(e);
@@ -117,7 +117,7 @@ static enum status send_blob(struct blob *from, struct network *n, bool force, s
 	enum status st = output_open(&o, &to, e);
 
 	if (!st)
-		st = copy(from, to, e);
+		st = copy_blob_to_output(from, to, e);
 	if (!st)
 		st = output_commit(to, e);
 	else if (to)
@@ -180,8 +180,8 @@ static enum status send_file(const char *path, struct network *n, bool force, st
  */
 
 /* `s` is NULL if the store is to be asked. */
-static enum status complete(struct network *n, const struct upload_state *s, uint64_t *ret,
-			    struct err *e)
+static enum status complete_remote(struct network *n, const struct upload_state *s, uint64_t *ret,
+				   struct err *e)
 {
 	struct remote *r = NULL;
 	enum status st;
@@ -225,7 +225,7 @@ static enum status finish_at(struct cli *cli, const char *address, const struct 
 	if (!st) {
 		n->remote.replace = o->force;
 		n->remote.upload = o->id;
-		st = complete(n, s, &has, e);
+		st = complete_remote(n, s, &has, e);
 	}
 	if (file && (has || !st))
 		private_file_remove(file);
@@ -255,7 +255,7 @@ static enum status finish_state(struct cli *cli, const char *file, struct err *e
 	return st;
 }
 
-static enum status finish(struct cli *cli, struct err *e)
+static enum status upload_finish(struct cli *cli, struct err *e)
 {
 	const struct upload_options *o = cli->values;
 	const char *what = cli->n_operands ? cli->operands[0] : NULL;
@@ -271,7 +271,7 @@ static enum status finish(struct cli *cli, struct err *e)
 	return finish_at(cli, what, NULL, NULL, e);
 }
 
-static enum status send(struct cli *cli, const struct upload_options *o, struct err *e)
+static enum status upload_send(struct cli *cli, const struct upload_options *o, struct err *e)
 {
 	const char *address = cli->n_operands > 1 ? cli->operands[1] : NULL;
 	struct network *n = NULL;
@@ -296,5 +296,5 @@ static enum status upload_run(struct cli *cli, struct err *e)
 
 	if (o->id && !o->finish)
 		return cli_usage(cli, e, "--upload-id is for --finish");
-	return o->finish ? finish(cli, e) : send(cli, o, e);
+	return o->finish ? upload_finish(cli, e) : upload_send(cli, o, e);
 }

@@ -82,7 +82,7 @@ struct vad_request {
 	struct process_pages pages; /* with --pages */
 };
 
-static void created_text(uint64_t filetime, char ret[static UTC_RFC3339_SIZE])
+static void process_created_text(uint64_t filetime, char ret[static UTC_RFC3339_SIZE])
 {
 	uint64_t ns;
 
@@ -96,7 +96,7 @@ static void created_text(uint64_t filetime, char ret[static UTC_RFC3339_SIZE])
  * Text
  */
 
-static void put_file(const struct vad *v, char *ret, size_t size)
+static void put_vad_file(const struct vad *v, char *ret, size_t size)
 {
 	char name[1024];
 
@@ -120,7 +120,7 @@ static void print_vad(const struct vad *v)
 	if (v->commit != VAD_NO_COMMIT)
 		snprintf(commit, sizeof(commit), "%" PRIu64 "%s", v->commit,
 			 v->mem_commit ? "*" : "");
-	put_file(v, file, sizeof(file));
+	put_vad_file(v, file, sizeof(file));
 	printf("0x%012" PRIx64 "-0x%012" PRIx64 " %10" PRIu64 " %-11s %-10s %8s%s%s\n", v->start,
 	       v->end, vad_pages(v), vad_kind_name(v), protection, commit, v->torn ? " torn" : "",
 	       file);
@@ -141,20 +141,20 @@ static void print_table_of_pages(const struct vad_request *r)
 		char label[24], file[1100];
 
 		snprintf(label, sizeof(label), "0x%012" PRIx64, l->at[i].start);
-		put_file(&l->at[i], file, sizeof(file));
+		put_vad_file(&l->at[i], file, sizeof(file));
 		page_table_row(&t, label, &r->pages.each[i], file);
 	}
 	page_table_end(&t, "all");
 }
 
-static void print_text(const struct vad_request *r)
+static void print_vads(const struct vad_request *r)
 {
 	const struct process_facts *f = process_facts(r->p);
 	const struct vad_list *l = process_vads(r->p);
 	char name[80], created[UTC_RFC3339_SIZE];
 
 	text_printable(f->name, name, sizeof(name));
-	created_text(f->create_time, created);
+	process_created_text(f->create_time, created);
 	printf("process %" PRIu32 " (%s), created %s\nEPROCESS 0x%" PRIx64, f->pid, name, created,
 	       f->eprocess);
 	if (f->peb)
@@ -177,7 +177,7 @@ static void print_text(const struct vad_request *r)
  * JSON
  */
 
-static json_t *address_json(uint64_t va)
+static json_t *vad_address_json(uint64_t va)
 {
 	return va ? json_sprintf("0x%" PRIx64, va) : json_null();
 }
@@ -220,22 +220,22 @@ static json_t *outside_json(const struct vad_request *r)
 	return list;
 }
 
-static json_t *document(const struct vad_request *r)
+static json_t *vads_json(const struct vad_request *r)
 {
 	const struct process_facts *f = process_facts(r->p);
 	const struct vad_list *l = process_vads(r->p);
 	char created[UTC_RFC3339_SIZE];
 	json_t *o;
 
-	created_text(f->create_time, created);
+	process_created_text(f->create_time, created);
 	o = json_fields(JSON_FIELDS(
 		FIELD_SCHEMA("vad"), field_text("file", r->path), field_u64("pid", f->pid),
 		field_made("name", json_bytes(f->name, strnlen(f->name, sizeof(f->name)))),
 		field_json("created", f->create_time ? json_string(created) : NULL),
 		field_json("parent", f->parent ? json_u64(f->parent) : NULL),
-		field_made("eprocess", address_json(f->eprocess)),
-		field_made("peb", address_json(f->peb)),
-		field_made("peb32", address_json(f->peb32)),
+		field_made("eprocess", vad_address_json(f->eprocess)),
+		field_made("peb", vad_address_json(f->peb)),
+		field_made("peb32", vad_address_json(f->peb32)),
 		field_json("build", f->build ? json_u64(f->build) : NULL),
 		field_text("layout", f->layout), field_text("layout_reason", f->layout_reason),
 		field_text("vad_layout", l->layout->name),
@@ -271,7 +271,7 @@ static void warn_of_pages_outside(const struct vad_request *r)
 				 pages, r->pages.outside.at[0].first);
 }
 
-static enum status sum_up(const struct vad_request *r, struct err *e)
+static enum status sum_up_vads(const struct vad_request *r, struct err *e)
 {
 	const struct vad_list *l = process_vads(r->p);
 	char expected[64] = "";
@@ -292,22 +292,22 @@ static enum status sum_up(const struct vad_request *r, struct err *e)
 		       r->path, l->count, expected, l->lost, l->refused, l->torn);
 }
 
-static enum status show(struct vad_request *r, const struct vad_options *o, struct err *e)
+static enum status show_vads(struct vad_request *r, const struct vad_options *o, struct err *e)
 {
 	const struct vad_list *l = process_vads(r->p);
 	enum status st = o->pages ? process_count_all(r->p, &r->pages, e) : ST_OK;
 
 	if (!st && o->json)
-		st = json_print_list(stdout, document(r), "vads", l->count, vad_json, r, e);
+		st = json_print_list(stdout, vads_json(r), "vads", l->count, vad_json, r, e);
 	else if (!st)
-		print_text(r);
+		print_vads(r);
 	/* Of pages that memory did not suffice to decode no count is right. */
 	if (!st)
 		st = container_answer(r->container, st, e);
 	if (st)
 		return err_add(e, st, "%s", r->path);
 	warn_of_pages_outside(r);
-	return sum_up(r, e);
+	return sum_up_vads(r, e);
 }
 
 static enum status vad_run(struct cli *cli, struct err *e)
@@ -330,7 +330,7 @@ static enum status vad_run(struct cli *cli, struct err *e)
 		.symbols = &s.symbols,
 		.p = s.process,
 	};
-	st = show(&r, o, e);
+	st = show_vads(&r, o, e);
 	process_pages_deinit(&r.pages);
 	return process_session_close(&s, st, e);
 }

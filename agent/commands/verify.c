@@ -229,8 +229,8 @@ static enum status find_witness(struct input *in, struct verdict *v, struct err 
  * Two containers have the same id, and only one of them can be what was acquired. Which one, the
  * log cannot know: so it is not enough that this one was seen as well.
  */
-static enum status contradicted(const struct verify_options *o, const struct verdict *v,
-				struct err *e)
+static enum status receiver_contradicts(const struct verify_options *o, const struct verdict *v,
+					struct err *e)
 {
 	const struct witness_line *l = v->seen.other;
 	char time[4 * sizeof(l->time)], peer[4 * sizeof(l->peer)], more[48] = "";
@@ -271,7 +271,7 @@ static enum status judge_witness(const struct verify_options *o, const struct ve
 	if (!o->witness)
 		return ST_OK;
 	if (v->seen.other)
-		return contradicted(o, v, e);
+		return receiver_contradicts(o, v, e);
 	return v->seen.same ? ST_OK : not_seen(o, v, e);
 }
 
@@ -295,8 +295,9 @@ static enum status verify_outcome(const struct verify_options *o, const struct v
 	return ST_OK;
 }
 
-static enum status verify(const struct cli *cli, const char *path, const struct age_identities *x,
-			  const struct witness_log *log, struct err *e)
+static enum status verify_one(const struct cli *cli, const char *path,
+			      const struct age_identities *x, const struct witness_log *log,
+			      struct err *e)
 {
 	const struct verify_options *o = cli->values;
 	struct verdict v = { .path = input_name(path), .log = log };
@@ -351,7 +352,7 @@ static enum status verify_run(struct cli *cli, struct err *e)
 	cage_command(cli, false);
 	for (size_t i = 0; i < cli->n_operands && worst != ST_INTERRUPTED; i++) {
 		struct err why = ERR_INIT;
-		const enum status st = verify(cli, cli->operands[i], x, log, &why);
+		const enum status st = verify_one(cli, cli->operands[i], x, log, &why);
 		const struct err other = st && is_worse(st, worst) ? *e : why;
 
 		if (!st)

@@ -174,7 +174,7 @@ enum status vouching_compare(struct vouching *v, const struct container *told,
  * Telling
  */
 
-static void print_line(const char *what, const char *text)
+static void print_statement_line(const char *what, const char *text)
 {
 	char shown[LINE_MAX];
 
@@ -182,22 +182,23 @@ static void print_line(const char *what, const char *text)
 	printf("  %s: %s\n", what, shown);
 }
 
-static const char *text_of(const json_t *difference, const char *key)
+static const char *difference_text(const json_t *difference, const char *key)
 {
 	return json_string_value(json_object_get(difference, key));
 }
 
 static void describe_difference(const json_t *one, char ret[static LINE_MAX])
 {
-	const char *stated = text_of(one, "statement"), *found = text_of(one, "container");
+	const char *stated = difference_text(one, "statement"),
+		   *found = difference_text(one, "container");
 
 	if (stated)
-		snprintf(ret, LINE_MAX, "%s is %s, but in the container %s", text_of(one, "line"),
-			 stated, found);
+		snprintf(ret, LINE_MAX, "%s is %s, but in the container %s",
+			 difference_text(one, "line"), stated, found);
 	else
 		snprintf(ret, LINE_MAX,
 			 "has no %s: it vouches for nothing that the container holds",
-			 text_of(one, "line"));
+			 difference_text(one, "line"));
 }
 
 static void print_differences(const struct vouching *v)
@@ -209,12 +210,12 @@ static void print_differences(const struct vouching *v)
 	json_array_foreach(v->differences, i, one)
 	{
 		describe_difference(one, text);
-		print_line("statement", text);
+		print_statement_line("statement", text);
 	}
 	if (!json_array_size(v->differences))
-		print_line("statement",
-			   v->whole ? "agrees with the container"
-				    : "is for this container; nothing else was compared");
+		print_statement_line("statement",
+				     v->whole ? "agrees with the container"
+					      : "is for this container; nothing else was compared");
 }
 
 static void print_signature(const struct vouching *v)
@@ -228,7 +229,7 @@ static void print_signature(const struct vouching *v)
 	else
 		snprintf(text, sizeof(text), "good, by %s (line %u of the signers, key %s)",
 			 v->signer.principals, v->signer.line, fingerprint);
-	print_line("signature", text);
+	print_statement_line("signature", text);
 }
 
 static void print_timestamp(const struct vouching *v)
@@ -243,7 +244,7 @@ static void print_timestamp(const struct vouching *v)
 			 "for this statement, and says %s; use openssl ts -verify to check its "
 			 "signer",
 			 time);
-	print_line("time stamp", text);
+	print_statement_line("time stamp", text);
 }
 
 void vouching_print(const struct vouching *v)

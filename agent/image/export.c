@@ -26,7 +26,7 @@ struct export_run {
 	struct image_out out;
 };
 
-static void run_deinit(struct export_run *x)
+static void export_run_deinit(struct export_run *x)
 {
 	image_out_close(&x->out);
 	container_pages_deinit(&x->pages);
@@ -47,7 +47,7 @@ static bool is_file(const struct rsz_stream_info *s)
 }
 
 /* A file has offsets, and only padded images can say so. */
-static enum status check_stream(const struct export_run *x, struct err *e)
+static enum status check_export_stream(const struct export_run *x, struct err *e)
 {
 	const struct rsz_stream_info *s = stream_of(x);
 
@@ -61,7 +61,7 @@ static enum status check_stream(const struct export_run *x, struct err *e)
 }
 
 /* Memory that the acquisition set out to read, and of which it did not say anything. */
-static enum status add_missing(struct range_list *ranges, const json_t *begin, struct err *e)
+static enum status add_unsaid_memory(struct range_list *ranges, const json_t *begin, struct err *e)
 {
 	_cleanup_ranges_ struct range_list map = { 0 };
 	enum status st = manifest_get_map(begin, &map, e);
@@ -82,7 +82,7 @@ enum status export_ranges(const struct container *c, uint32_t stream, struct ran
 
 	if (st || rsz_reader_stream(c->reader, stream)->kind != RSZ_KIND_MEMORY)
 		return st;
-	return add_missing(ret, container_event(c, "begin"), e);
+	return add_unsaid_memory(ret, container_event(c, "begin"), e);
 }
 
 static enum status choose_export_stream(struct export_run *x, struct err *e)
@@ -95,7 +95,7 @@ static enum status choose_export_stream(struct export_run *x, struct err *e)
 	else
 		st = container_find_kind(x->plan->in, RSZ_KIND_MEMORY, &x->stream, e);
 	if (!st)
-		st = check_stream(x, e);
+		st = check_export_stream(x, e);
 	return st ? st : export_ranges(x->plan->in, x->stream, &x->ranges, e);
 }
 
@@ -179,7 +179,7 @@ enum status export_check_end(const struct container *c, const char *path, struct
 }
 
 /* An image is written as far as it goes, and then it is said what it lacks. */
-static enum status outcome(const struct export_run *x, struct err *e)
+static enum status export_outcome(const struct export_run *x, struct err *e)
 {
 	const struct image_result *r = &x->out.result;
 	enum status st;
@@ -220,7 +220,7 @@ static enum status run_export(struct export_run *x, struct err *e)
 	st = image_out_write(&x->out, &x->pages.pages,
 			     export_origin_json(x->plan->in, x->path, stream_of(x)), e);
 	if (!st)
-		st = outcome(x, e);
+		st = export_outcome(x, e);
 	t = read_times(x);
 	image_out_text(&x->out, text);
 	log_result_with(JSON_FIELDS(field_members(image_out_json(&x->out)),
@@ -247,6 +247,6 @@ enum status export_stream(const struct export_plan *plan, struct err *e)
 	};
 	const enum status st = run_export(&x, e);
 
-	run_deinit(&x);
+	export_run_deinit(&x);
 	return st;
 }

@@ -129,7 +129,7 @@ static enum status add_run(struct gather *g, const struct rsz_segment *s, struct
 	return ST_OK;
 }
 
-static int by_record(const void *a, const void *b)
+static int place_by_record(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
@@ -145,7 +145,7 @@ static enum status order_runs(struct window *w, struct err *e)
 		return err_nomem(e);
 	for (size_t i = 0; i < w->count; i++)
 		w->order[i] = (struct place){ w->runs[i].record, i };
-	array_sort(w->order, w->count, sizeof(*w->order), by_record);
+	array_sort(w->order, w->count, sizeof(*w->order), place_by_record);
 	return ST_OK;
 }
 
@@ -254,11 +254,11 @@ static void fill_window(struct gather *g, unsigned worker)
 }
 
 /*
- * True, and the window cannot go away until leave(): it has what it brings together of `address`.
- * False: the address lies behind those that were asked for, or *ret_st says what failed.
+ * True, and the window cannot go away until leave_window(): it has what it brings together of
+ * `address`. False: the address lies behind those that were asked for, or *ret_st says what failed.
  */
-static bool enter(struct gather *g, unsigned worker, uint64_t address, enum status *ret_st,
-		  struct err *e)
+static bool enter_window(struct gather *g, unsigned worker, uint64_t address, enum status *ret_st,
+			 struct err *e)
 {
 	struct window *w = &g->w;
 	bool in = false;
@@ -286,7 +286,7 @@ static bool enter(struct gather *g, unsigned worker, uint64_t address, enum stat
 	return in;
 }
 
-static void leave(struct gather *g)
+static void leave_window(struct gather *g)
 {
 	pthread_mutex_lock(&g->lock);
 	g->w.inside--;
@@ -299,7 +299,7 @@ static void leave(struct gather *g)
  */
 
 /* The first run that does not end before the address. */
-static size_t run_at(const struct window *w, uint64_t address)
+static size_t window_run_at(const struct window *w, uint64_t address)
 {
 	return FIRST_WHERE(i, w->count,
 			   w->runs[i].address + (uint64_t)w->runs[i].pages * PAGE_SIZE > address);
@@ -312,7 +312,7 @@ static enum status read_window(struct gather *g, unsigned worker, uint64_t addre
 	const struct window *w = &g->w;
 	const uint64_t end = address + (uint64_t)pages * PAGE_SIZE;
 
-	for (size_t i = run_at(w, address), n; address < end;
+	for (size_t i = window_run_at(w, address), n; address < end;
 	     address += (uint64_t)n * PAGE_SIZE, data += n * PAGE_SIZE, status += n) {
 		const struct run *r;
 		enum status st;
@@ -345,7 +345,7 @@ enum status gather_read(struct gather *g, unsigned worker, uint64_t address, uin
 {
 	while (pages) {
 		enum status st;
-		const bool in = enter(g, worker, address, &st, e);
+		const bool in = enter_window(g, worker, address, &st, e);
 		size_t n = pages;
 
 		if (!st && in && g->w.end != UINT64_MAX)
@@ -356,7 +356,7 @@ enum status gather_read(struct gather *g, unsigned worker, uint64_t address, uin
 			st = rsz_cursor_read(g->cursors[worker], g->stream, address, data, n,
 					     status, times, e);
 		if (in)
-			leave(g);
+			leave_window(g);
 		if (st)
 			return st;
 		address += (uint64_t)n * PAGE_SIZE;

@@ -65,7 +65,7 @@ static json_t *range_json(const struct page *p, uint64_t pages)
 }
 
 /* Neighbours that are alike are one range; *at is moved behind it. */
-static uint64_t count_alike(const struct captures *c, const struct page *p, uint64_t *at)
+static uint64_t count_pages_alike(const struct captures *c, const struct page *p, uint64_t *at)
 {
 	struct page next;
 	uint64_t pages = 1;
@@ -86,7 +86,7 @@ static enum status collect_ranges(const struct captures *c, struct image_capture
 	struct page p;
 
 	while (find_page(c, at, &p)) {
-		const uint64_t pages = count_alike(c, &p, &at);
+		const uint64_t pages = count_pages_alike(c, &p, &at);
 
 		ret->pages += pages;
 		ret->tables += p.newest.reason == RSZ_TABLE_AGAIN ? pages : 0;

@@ -133,9 +133,9 @@ static enum status find_as_told(const struct told_kernel *told, struct image_str
 		       e);
 }
 
-static enum status find_in_streams(struct container *in, uint32_t memory, unsigned threads,
-				   const struct image_kernel *known, struct linux_dump *ret,
-				   struct err *e)
+static enum status find_kernel_in_streams(struct container *in, uint32_t memory, unsigned threads,
+					  const struct image_kernel *known, struct linux_dump *ret,
+					  struct err *e)
 {
 	const struct told_kernel told = told_kernel(in);
 	_cleanup_image_streams_ struct image_streams s;
@@ -160,7 +160,7 @@ enum status image_kernel_of_container(struct container *in, uint32_t memory, uns
 
 	known.notes = notes;
 	if (!st)
-		st = find_in_streams(in, memory, threads, &known, ret, e);
+		st = find_kernel_in_streams(in, memory, threads, &known, ret, e);
 	if (!st)
 		log_no_kernel(ret);
 	return st;

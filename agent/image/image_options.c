@@ -157,7 +157,7 @@ void image_put_notes(FILE *to)
 		"captures, and 'read' shows each process its own.\n");
 }
 
-static const struct option_group *group_of(const struct image_format *f)
+static const struct option_group *option_group_of(const struct image_format *f)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].format == f)
@@ -176,8 +176,9 @@ enum status image_options_check(const struct cli *cli, const struct image_option
 		return cli_usage(cli, e, "--fill does not apply to --format %s: it leaves gaps out",
 				 o->format->name);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		given = kinds[i].group == group_of(o->format) ? NULL
-							      : cli_given_of(cli, kinds[i].group);
+		given = kinds[i].group == option_group_of(o->format)
+				? NULL
+				: cli_given_of(cli, kinds[i].group);
 		if (given)
 			return cli_usage(cli, e, "--%s applies to --format %s only", given->name,
 					 kinds[i].format->name);

@@ -19,7 +19,8 @@
  * Opening
  */
 
-static enum status open_set(struct image_out *x, const struct output_options *target, struct err *e)
+static enum status open_output_set(struct image_out *x, const struct output_options *target,
+				   struct err *e)
 {
 	const enum status st =
 		output_set_open(target, x->request.options->format->suffix, &x->set, e);
@@ -82,7 +83,7 @@ static enum status open_gaps(struct image_out *x, struct err *e)
  * compressed hardly shrinks below a quarter. That is a guess, and good enough for what can be
  * tried again; what is read only once is not refused for it.
  */
-static struct output_need needed(const struct image_request *r, const struct image_format *f)
+static struct output_need room_needed(const struct image_request *r, const struct image_format *f)
 {
 	const uint64_t bytes = range_list_bytes(r->ranges);
 	const bool compressed = f->compresses && r->level != IMAGE_LEVEL_STORE;
@@ -92,7 +93,7 @@ static struct output_need needed(const struct image_request *r, const struct ima
 	return (struct output_need){ .least = compressed ? bytes / 4 : bytes / 2 };
 }
 
-/* The one place where it is filled; open_set() adds the name of files. */
+/* The one place where it is filled; open_output_set() adds the name of files. */
 static void fill_spec(struct image_out *x)
 {
 	const struct image_request *r = &x->request;
@@ -124,7 +125,7 @@ enum status image_out_open(const struct image_request *r, struct image_out *ret,
 		.name = r->name,
 		.force = r->force,
 		.inputs = r->inputs,
-		.need = needed(r, f),
+		.need = room_needed(r, f),
 	};
 	struct sink *sink = NULL;
 	enum status st;
@@ -135,7 +136,7 @@ enum status image_out_open(const struct image_request *r, struct image_out *ret,
 		log_warning("dmp-large", "memory goes beyond 512 GiB: MemProcFS (LeechCore) takes "
 					 "such a dump as dmp-full only");
 	if (f->own_files)
-		st = open_set(ret, &target, e);
+		st = open_output_set(ret, &target, e);
 	else
 		st = open_sink(ret, &target, &sink, e);
 	if (!st)
@@ -184,7 +185,7 @@ json_t *image_gaps_json(const struct image_gaps *g)
 	return doc;
 }
 
-static json_t *gaps_json(const struct image_out *x, json_t *origin)
+static json_t *image_out_gaps_json(const struct image_out *x, json_t *origin)
 {
 	const struct image_gaps g = {
 		.image = image_out_where(x),
@@ -204,7 +205,7 @@ static json_t *gaps_json(const struct image_out *x, json_t *origin)
 /* Complete or not at all. That of an unfinished image is unfinished by its name, too. */
 static enum status write_gaps(struct image_out *x, json_t *origin, bool named, struct err *e)
 {
-	json_t *doc = gaps_json(x, origin);
+	json_t *doc = image_out_gaps_json(x, origin);
 	_cleanup_free_ char *dump = json_dumped(doc, JSON_INDENT(1)), *text = NULL;
 	enum status st;
 
@@ -227,7 +228,7 @@ static uint64_t skipped_gaps(const struct image_out *x)
 	return x->result.tally.pages[PAGE_SKIPPED] - x->result.zeros_skipped;
 }
 
-static bool has_gaps(const struct image_out *x)
+static bool image_has_gaps(const struct image_out *x)
 {
 	return x->result.tally.pages[PAGE_UNREADABLE] || skipped_gaps(x);
 }
@@ -237,13 +238,13 @@ static enum status tell_gaps(struct image_out *x, json_t *origin, bool named, st
 	if (x->gaps)
 		return write_gaps(x, origin, named, e);
 	json_decref(origin);
-	if (has_gaps(x))
+	if (image_has_gaps(x))
 		log_warning("gaps-not-listed", "missing pages are not listed, because the output "
 					       "is not a regular file: use --gaps FILE");
 	return ST_OK;
 }
 
-static enum status commit(struct image_out *x, struct err *e)
+static enum status commit_image(struct image_out *x, struct err *e)
 {
 	const enum status st = x->set ? output_set_commit(x->set, e) : output_commit(x->out, e);
 
@@ -290,7 +291,7 @@ static enum status read_hash(struct image_out *x, bool early, struct err *e)
 	return st;
 }
 
-static enum status put_hash(struct image_out *x, bool early, struct err *e)
+static enum status hash_image(struct image_out *x, bool early, struct err *e)
 {
 	if (x->hashed)
 		hash_sink_end(x->out, x->sha256);
@@ -299,7 +300,7 @@ static enum status put_hash(struct image_out *x, bool early, struct err *e)
 	return ST_OK;
 }
 
-static enum status pass(struct image_out *x, struct image_pages *from, struct err *e)
+static enum status pass_pages_to_image(struct image_out *x, struct image_pages *from, struct err *e)
 {
 	const struct image_request *r = &x->request;
 	const struct fill_pattern *fill = &r->options->fill;
@@ -316,7 +317,7 @@ static enum status pass(struct image_out *x, struct image_pages *from, struct er
 	struct err late = ERR_INIT;
 
 	/* An image without a hash is one still. */
-	if ((!st || ended_early(st)) && put_hash(x, ended_early(st), &late))
+	if ((!st || ended_early(st)) && hash_image(x, ended_early(st), &late))
 		log_warning("no-hash", "%s: has no SHA-256: %s", image_out_where(x), late.message);
 	return st;
 }
@@ -325,7 +326,7 @@ enum status image_out_write(struct image_out *x, struct image_pages *from, json_
 			    struct err *e)
 {
 	struct err late = ERR_INIT;
-	enum status st = pass(x, from, e);
+	enum status st = pass_pages_to_image(x, from, e);
 	const bool early = ended_early(st);
 	enum status listed;
 
@@ -334,7 +335,7 @@ enum status image_out_write(struct image_out *x, struct image_pages *from, json_
 		return st;
 	}
 	if (!early)
-		st = commit(x, e);
+		st = commit_image(x, e);
 	listed = tell_gaps(x, origin, !st, &late);
 	if (early)
 		err_add(e, st, "not complete; what was read is in %s", image_out_where(x));
@@ -348,12 +349,12 @@ bool image_out_is_empty(const struct image_out *x)
 {
 	const struct tally *t = &x->result.tally;
 
-	return has_gaps(x) && !t->pages[PAGE_DATA] && !t->pages[PAGE_ZERO];
+	return image_has_gaps(x) && !t->pages[PAGE_DATA] && !t->pages[PAGE_ZERO];
 }
 
 enum status image_out_outcome(const struct image_out *x, const char *path, struct err *e)
 {
-	if (!has_gaps(x))
+	if (!image_has_gaps(x))
 		return ST_OK;
 	return err_set(e, ST_UNREADABLE, "%s: %" PRIu64 " unreadable and %" PRIu64 " skipped pages",
 		       path, x->result.tally.pages[PAGE_UNREADABLE], skipped_gaps(x));
@@ -391,7 +392,7 @@ static json_t *members_json(const struct output_set *set)
 	return list;
 }
 
-static json_t *outputs_json(const struct image_out *x)
+static json_t *image_outputs_json(const struct image_out *x)
 {
 	json_t *list = x->set ? members_json(x->set) : json_array();
 
@@ -426,7 +427,7 @@ json_t *image_out_json(const struct image_out *x)
 	json_t *doc = json_fields(JSON_FIELDS(
 		field_text("output", image_out_where(x)),
 		field_text("format", x->request.options->format->name),
-		field_bool("complete", x->complete), field_made("outputs", outputs_json(x)),
+		field_bool("complete", x->complete), field_made("outputs", image_outputs_json(x)),
 		field_text("gaps", x->gaps ? output_where(x->gaps) : NULL),
 		field_u64("bytes_written",
 			  x->set ? output_set_bytes(x->set) : output_bytes(x->out)),
@@ -443,7 +444,7 @@ json_t *image_out_json(const struct image_out *x)
 }
 
 /* Page tables that were read again are no reason to look further. */
-static void put_again(const struct image_out *x, char *ret, size_t size)
+static void put_older_captures(const struct image_out *x, char *ret, size_t size)
 {
 	const struct image_captures *c = x->request.captures;
 
@@ -460,7 +461,7 @@ void image_out_text(const struct image_out *x, char ret[static IMAGE_OUT_TEXT_MA
 
 	text_size((t->pages[PAGE_DATA] + t->pages[PAGE_ZERO] + t->pages[PAGE_HOLE]) << PAGE_SHIFT,
 		  size);
-	put_again(x, again, sizeof(again));
+	put_older_captures(x, again, sizeof(again));
 	snprintf(ret, IMAGE_OUT_TEXT_MAX, "%.1000s: %s as %s%s%s%s%s", image_out_where(x), size,
 		 x->request.options->format->name, x->sha256[0] ? ", sha256 " : "", x->sha256,
 		 again, x->complete ? "" : ", not complete");

@@ -42,13 +42,13 @@ struct image_work {
  * The pieces of an image
  */
 
-static uint64_t page_up(uint64_t address)
+static uint64_t round_up_to_image_page(uint64_t address)
 {
 	return (address + PAGE_SIZE - 1) & ~(uint64_t)(PAGE_SIZE - 1);
 }
 
 /* Cuts the next piece off; false at the end. */
-static bool next_piece(struct image_work *w, struct image_item *it)
+static bool next_image_piece(struct image_work *w, struct image_item *it)
 {
 	const struct range_list *l = w->ranges;
 	uint64_t end = w->end;
@@ -59,7 +59,7 @@ static bool next_piece(struct image_work *w, struct image_item *it)
 		if (w->range == l->count)
 			return false;
 		w->next = MAX(w->next, l->at[w->range].first);
-		end = page_up(l->at[w->range].last + 1);
+		end = round_up_to_image_page(l->at[w->range].last + 1);
 	}
 	if (w->next >= end)
 		return false;
@@ -79,14 +79,14 @@ static void set_states(struct image_item *it, size_t page, size_t pages, struct 
 		it->status[i] = status;
 }
 
-static void make_hole(struct image_item *it, size_t page, size_t pages)
+static void make_image_hole(struct image_item *it, size_t page, size_t pages)
 {
 	memset(it->data + page * PAGE_SIZE, 0, pages * PAGE_SIZE);
 	set_states(it, page, pages, (struct page_status){ PAGE_HOLE, 0 });
 }
 
-static enum status read_pages(struct image_work *w, unsigned worker, struct image_item *it,
-			      size_t page, size_t pages, struct err *e)
+static enum status read_item_pages(struct image_work *w, unsigned worker, struct image_item *it,
+				   size_t page, size_t pages, struct err *e)
 {
 	struct image_pages *from = w->plan->pages;
 
@@ -104,7 +104,7 @@ static enum status read_around(struct image_work *w, unsigned worker, struct ima
 		enum status st;
 
 		n = from->together(from, it->piece.address + page * PAGE_SIZE, pages);
-		st = read_pages(w, worker, it, page, n, e);
+		st = read_item_pages(w, worker, it, page, n, e);
 		if (st && st != ST_CORRUPT)
 			return st;
 		if (!st)
@@ -121,7 +121,7 @@ static enum status read_item_run(struct image_work *w, unsigned worker, struct i
 				 size_t page, size_t pages, struct err *e)
 {
 	struct err why = ERR_INIT;
-	const enum status st = read_pages(w, worker, it, page, pages, &why);
+	const enum status st = read_item_pages(w, worker, it, page, pages, &why);
 
 	if (st == ST_CORRUPT) {
 		if (!it->damaged)
@@ -137,8 +137,8 @@ static enum status read_item_run(struct image_work *w, unsigned worker, struct i
  * Every range in the piece is read; what lies between them is a hole. A source that failed is asked
  * on: it answers at once, with the states of the rest.
  */
-static enum status read_piece(struct image_work *w, unsigned worker, struct image_item *it,
-			      struct err *e)
+static enum status read_image_piece(struct image_work *w, unsigned worker, struct image_item *it,
+				    struct err *e)
 {
 	const uint64_t first = it->piece.address;
 	enum status ret = ST_OK;
@@ -147,19 +147,19 @@ static enum status read_piece(struct image_work *w, unsigned worker, struct imag
 	for (size_t i = it->range; i < w->ranges->count && page < it->piece.pages; i++) {
 		const struct range r = w->ranges->at[i];
 		const uint64_t from = (MAX(r.first, first) - first) >> PAGE_SHIFT;
-		const uint64_t to = (page_up(r.last + 1) - first) >> PAGE_SHIFT;
+		const uint64_t to = (round_up_to_image_page(r.last + 1) - first) >> PAGE_SHIFT;
 		enum status st;
 
 		if (from >= it->piece.pages)
 			break;
-		make_hole(it, page, (size_t)from - page);
+		make_image_hole(it, page, (size_t)from - page);
 		page = (size_t)MIN(to, it->piece.pages);
 		st = read_item_run(w, worker, it, (size_t)from, page - (size_t)from, e);
 		if (st && st != ST_SOURCE_FAILED)
 			return st;
 		ret = st ? st : ret;
 	}
-	make_hole(it, page, it->piece.pages - page);
+	make_image_hole(it, page, it->piece.pages - page);
 	return ret;
 }
 
@@ -179,9 +179,9 @@ static enum status image_item_fill(void *arg, void *item, struct err *e)
 	}
 	if (interrupted())
 		return interrupt_status(e);
-	if (!next_piece(w, it))
+	if (!next_image_piece(w, it))
 		return ST_END;
-	st = w->plan->pages->parallel ? ST_OK : read_piece(w, 0, it, e);
+	st = w->plan->pages->parallel ? ST_OK : read_image_piece(w, 0, it, e);
 	if (st != ST_SOURCE_FAILED)
 		return st;
 	w->failed = st;
@@ -217,11 +217,11 @@ static void classify_pages(const struct image_plan *plan, struct image_item *it)
 	}
 }
 
-static enum status work(void *arg, unsigned worker, void *item, struct err *e)
+static enum status read_item_in_worker(void *arg, unsigned worker, void *item, struct err *e)
 {
 	struct image_work *w = arg;
 	struct image_item *it = item;
-	enum status st = w->plan->pages->parallel ? read_piece(w, worker, it, e) : ST_OK;
+	enum status st = w->plan->pages->parallel ? read_image_piece(w, worker, it, e) : ST_OK;
 
 	/* Its states are true, and it goes out as the last. */
 	if (st == ST_SOURCE_FAILED) {
@@ -237,7 +237,7 @@ static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 }
 
 /* A hole between the ranges is no page of the stream; one within them is. */
-static void count_pages(struct image_work *w, const struct image_item *it)
+static void count_item_pages(struct image_work *w, const struct image_item *it)
 {
 	const uint64_t first = it->piece.address;
 	const uint64_t last = first + it->piece.pages * PAGE_SIZE - 1;
@@ -255,7 +255,7 @@ static void count_pages(struct image_work *w, const struct image_item *it)
 	}
 }
 
-static enum status drain(void *arg, void *item, struct err *e)
+static enum status write_item(void *arg, void *item, struct err *e)
 {
 	struct image_work *w = arg;
 	const struct image_item *it = item;
@@ -267,7 +267,7 @@ static enum status drain(void *arg, void *item, struct err *e)
 		w->result->why = it->why;
 	w->result->damaged += it->damaged;
 	w->put = it->piece.address + it->piece.pages * PAGE_SIZE;
-	count_pages(w, it);
+	count_item_pages(w, it);
 	progress_update(&w->progress, w->done, w->result->tally.pages[PAGE_UNREADABLE]);
 	if (it->failed)
 		*e = it->failure;
@@ -275,8 +275,8 @@ static enum status drain(void *arg, void *item, struct err *e)
 }
 
 static const struct pipeline_ops image_ops = { .fill = image_item_fill,
-					       .work = work,
-					       .drain = drain };
+					       .work = read_item_in_worker,
+					       .drain = write_item };
 
 static void image_item_destroy(struct image_item *it)
 {
@@ -317,7 +317,8 @@ static void skip_rest(struct image_work *w, enum skip_reason reason)
 
 		if (r.last >= from)
 			tally_add(&w->result->tally, from,
-				  (page_up(r.last + 1) - from) >> PAGE_SHIFT, skipped);
+				  (round_up_to_image_page(r.last + 1) - from) >> PAGE_SHIFT,
+				  skipped);
 	}
 }
 
@@ -336,7 +337,7 @@ static enum status image_pass_run(struct image_work *w, unsigned threads, struct
 	return st;
 }
 
-static enum status finish(struct image_work *w, enum status st, struct err *e)
+static enum status finish_image_pass(struct image_work *w, enum status st, struct err *e)
 {
 	struct err late = ERR_INIT;
 	enum status ending;
@@ -361,7 +362,7 @@ enum status image_pass(const struct image_plan *plan, struct image_result *ret, 
 		.format = plan->writer->format,
 		.ranges = spec->ranges,
 		.result = ret,
-		.end = page_up(image_end(spec)),
+		.end = round_up_to_image_page(image_end(spec)),
 	};
 	const enum status st = image_pass_run(&w, spec->threads, e);
 
@@ -369,11 +370,11 @@ enum status image_pass(const struct image_plan *plan, struct image_result *ret, 
 	if (plan->pages->gave_up && plan->pages->gave_up(plan->pages)) {
 		for (size_t i = 0; i < ARRAY_SIZE(w.items); i++)
 			left_keep(w.items[i]);
-		return finish(&w, st, e);
+		return finish_image_pass(&w, st, e);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(w.items); i++)
 		image_item_destroy(w.items[i]);
-	return finish(&w, st, e);
+	return finish_image_pass(&w, st, e);
 }
 
 void image_result_deinit(struct image_result *r)
@@ -385,9 +386,9 @@ void image_result_deinit(struct image_result *r)
  * Where pages come from
  */
 
-static enum status read_container(struct image_pages *base, unsigned worker, uint64_t address,
-				  uint8_t *data, size_t pages, struct page_status *status,
-				  struct err *e)
+static enum status read_container_pages(struct image_pages *base, unsigned worker, uint64_t address,
+					uint8_t *data, size_t pages, struct page_status *status,
+					struct err *e)
 {
 	struct container_pages *p = (struct container_pages *)base;
 
@@ -414,7 +415,7 @@ enum status container_pages_init(struct container_pages *p, const struct rsz_rea
 				 uint32_t stream, unsigned threads, struct err *e)
 {
 	*p = (struct container_pages){
-		.pages = { .read = read_container,
+		.pages = { .read = read_container_pages,
 			   .together = together_in_container,
 			   .parallel = true },
 		.reader = r,

@@ -35,7 +35,7 @@ void image_streams_deinit(struct image_streams *s)
 }
 
 /* A search has no other way to learn that it shall end. */
-static uint64_t now(void)
+static uint64_t search_now(void)
 {
 	return interrupted() ? UINT64_MAX : clock_mono_ns();
 }
@@ -44,9 +44,9 @@ struct walk_budget image_search_budget(const struct range_list *ranges, unsigned
 {
 	return (struct walk_budget){
 		.pages = passes * (range_list_bytes(ranges) >> PAGE_SHIFT) + WALK_PAGES,
-		/* Not UINT64_MAX: then nobody would ask now(). */
+		/* Not UINT64_MAX: then nobody would ask search_now(). */
 		.deadline = live ? clock_mono_ns() + LIVE_NS_MAX : UINT64_MAX - 1,
-		.now = now,
+		.now = search_now,
 	};
 }
 
@@ -88,7 +88,7 @@ static enum status read_item(struct collecting *c, unsigned worker, struct colle
 }
 
 /* A map of RAM may end within a page. */
-static uint64_t whole_pages(struct range r)
+static uint64_t whole_pages_of(struct range r)
 {
 	return range_bytes(r) >> PAGE_SHIFT;
 }
@@ -104,7 +104,7 @@ static enum status collect_fill(void *arg, void *item, struct err *e)
 		return ST_END;
 	if (interrupted())
 		return interrupt_status(e);
-	left = whole_pages(*r) - c->done;
+	left = whole_pages_of(*r) - c->done;
 	it->address = r->first + (c->done << PAGE_SHIFT);
 	it->pages = (size_t)MIN(left, COLLECT_PAGES);
 	c->done += it->pages;

@@ -59,9 +59,9 @@ static enum status check_system(const struct dump_facts *d, struct err *e)
 	return ST_OK;
 }
 
-static enum status find_windows(struct image_windows *ret, struct physmem *mem,
-				const struct discover_hints *hints, bool patch,
-				struct walk_budget budget, struct err *e)
+static enum status find_image_windows(struct image_windows *ret, struct physmem *mem,
+				      const struct discover_hints *hints, bool patch,
+				      struct walk_budget budget, struct err *e)
 {
 	struct physmem_cache cache;
 	enum status st = physmem_cache_init(&cache, mem, e);
@@ -76,8 +76,8 @@ static enum status find_windows(struct image_windows *ret, struct physmem *mem,
 	return st;
 }
 
-static enum status find_in_streams(struct container *in, uint32_t memory, bool patch,
-				   struct image_windows *ret, struct err *e)
+static enum status find_windows_in_streams(struct container *in, uint32_t memory, bool patch,
+					   struct image_windows *ret, struct err *e)
 {
 	static const struct discover_hints nothing;
 	_cleanup_image_streams_ struct image_streams s;
@@ -85,8 +85,8 @@ static enum status find_in_streams(struct container *in, uint32_t memory, bool p
 
 	if (st)
 		return st;
-	return find_windows(ret, &s.mem.mem, &nothing, patch,
-			    image_search_budget(&s.mem.ranges, PASSES, false), e);
+	return find_image_windows(ret, &s.mem.mem, &nothing, patch,
+				  image_search_budget(&s.mem.ranges, PASSES, false), e);
 }
 
 /* By headers alone: what cannot be decoded is found out later, and filled. */
@@ -127,7 +127,7 @@ enum status image_windows_of_container(struct container *in, uint32_t memory,
 				       const struct range_list *ranges, bool patch,
 				       struct image_windows *ret, struct err *e)
 {
-	enum status st = find_in_streams(in, memory, patch, ret, e);
+	enum status st = find_windows_in_streams(in, memory, patch, ret, e);
 
 	if (!st)
 		st = find_present(in, memory, ranges, &ret->present, e);
@@ -144,8 +144,8 @@ enum status image_windows_of_source(struct drv *source, bool patch, struct image
 
 	discover_hints_from_drv(&hints, info);
 	physmem_drv_init(&mem, source, clock_mono_ns);
-	return find_windows(ret, &mem.mem, &hints, patch,
-			    image_search_budget(mem.mem.ranges, PASSES, !info->image), e);
+	return find_image_windows(ret, &mem.mem, &hints, patch,
+				  image_search_budget(mem.mem.ranges, PASSES, !info->image), e);
 }
 
 void image_windows_deinit(struct image_windows *w)
@@ -183,7 +183,7 @@ json_t *image_patched_json(const struct dmp_kernel *k)
 	return list;
 }
 
-static json_t *address_json(uint64_t address)
+static json_t *image_address_json(uint64_t address)
 {
 	return address ? json_sprintf("0x%" PRIx64, address) : json_null();
 }
@@ -203,12 +203,12 @@ static bool was_patched(const struct dmp_kernel *k, const char *what)
 	return found;
 }
 
-static json_t *kdbg_json(const struct dump_facts *d)
+static json_t *image_kdbg_json(const struct dump_facts *d)
 {
 	if (!d->kernel.kdbg)
 		return json_null();
-	return json_pack("{s:o, s:b, s:b, s:b, s:b}", "va", address_json(d->kernel.kdbg), "encoded",
-			 d->kdbg_encoded, "whole", d->kdbg_whole, "patched",
+	return json_pack("{s:o, s:b, s:b, s:b, s:b}", "va", image_address_json(d->kernel.kdbg),
+			 "encoded", d->kdbg_encoded, "whole", d->kdbg_whole, "patched",
 			 was_patched(&d->kernel, "KdDebuggerDataBlock"), "flag_patched",
 			 was_patched(&d->kernel, "KdpDataBlockEncoded"));
 }
@@ -219,10 +219,10 @@ json_t *image_windows_json(const struct image_windows *w)
 	const struct dmp_kernel *k = &d->kernel;
 
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "os",
-			 discover_os_name(d->os), "dtb", address_json(k->dtb), "build",
-			 k->build ? json_integer(k->build) : json_null(), "kdbg", kdbg_json(d),
-			 "modules", address_json(k->modules), "process_list",
-			 address_json(k->processes), "processors",
+			 discover_os_name(d->os), "dtb", image_address_json(k->dtb), "build",
+			 k->build ? json_integer(k->build) : json_null(), "kdbg",
+			 image_kdbg_json(d), "modules", image_address_json(k->modules),
+			 "process_list", image_address_json(k->processes), "processors",
 			 k->processors ? json_integer(k->processors) : json_null(), "system_time",
 			 k->has_times ? json_integer((json_int_t)k->system_time) : json_null(),
 			 "context", k->context != NULL);

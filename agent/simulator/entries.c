@@ -25,7 +25,7 @@ static uint64_t swizzle(const struct machine *m, uint64_t raw)
 	return raw & m->mask ? raw | SWIZZLE : raw | m->mask;
 }
 
-static uint64_t unswizzle(const struct machine *m, uint64_t raw)
+static uint64_t unswizzle_sim_entry(const struct machine *m, uint64_t raw)
 {
 	return raw & SWIZZLE ? raw : raw & ~m->mask;
 }
@@ -96,13 +96,13 @@ enum entry_is sim__entry_kind(const struct machine *m, uint64_t raw)
 uint32_t sim__entry_frame(const struct machine *m, uint64_t raw)
 {
 	if (!(raw & ENTRY_VALID_BIT))
-		raw = unswizzle(m, raw);
+		raw = unswizzle_sim_entry(m, raw);
 	return sim__frame_at(m, raw & ENTRY_ADDRESS);
 }
 
 uint32_t sim__entry_slot(const struct machine *m, uint64_t raw)
 {
-	const uint32_t index = (uint32_t)(unswizzle(m, raw) >> 32);
+	const uint32_t index = (uint32_t)(unswizzle_sim_entry(m, raw) >> 32);
 	const uint32_t file = (uint32_t)(raw >> m->file_shift & 0xf);
 
 	return index ? file << 22 | index : 0;

@@ -13,7 +13,7 @@ struct file {
 
 #define FILES_MAX (PROGRAMS_MAX + 16)
 
-static void add(struct file *to, size_t *n, const struct sim_image *image)
+static void add_sim_file(struct file *to, size_t *n, const struct sim_image *image)
 {
 	if (image->section.pages)
 		to[(*n)++] = (struct file){ &image->section, image };
@@ -28,9 +28,9 @@ static size_t list_files(const struct sim_inside *in, struct file to[FILES_MAX])
 
 	to[n++] = (struct file){ &in->data, NULL };
 	for (size_t i = 0; i < ARRAY_SIZE(images); i++)
-		add(to, &n, images[i]);
+		add_sim_file(to, &n, images[i]);
 	for (size_t i = 0; i < in->n_programs; i++)
-		add(to, &n, &in->programs[i]);
+		add_sim_file(to, &n, &in->programs[i]);
 	return n;
 }
 
@@ -78,8 +78,8 @@ static uint8_t *file_bytes(const struct machine *m, const struct file *f, uint64
 	return bytes;
 }
 
-static enum status write_file(const struct machine *m, const struct file *f, size_t number,
-			      struct err *e)
+static enum status write_sim_file(const struct machine *m, const struct file *f, size_t number,
+				  struct err *e)
 {
 	uint64_t random = m->spec.seed ^ UINT64_C(0xca62c1d6ca62c1d6) ^ number;
 	_cleanup_free_ uint8_t *bytes = file_bytes(m, f, &random);
@@ -116,7 +116,7 @@ enum status sim__files_tell(struct sim_inside *in, struct err *e)
 			fprintf(m->told, "file,%zu,%" PRIu64 ",%s\n", i, size_of(files[i].section),
 				files[i].section->path);
 		if (m->spec.files)
-			st = write_file(m, &files[i], i, e);
+			st = write_sim_file(m, &files[i], i, e);
 	}
 	return st;
 }

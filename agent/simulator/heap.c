@@ -16,7 +16,7 @@
  */
 
 /* Requests above it go to VirtualAlloc(); a little below Windows' own FF000 (x86 7F000). */
-static uint64_t threshold(const struct sim_heap_builder *b)
+static uint64_t virtual_threshold(const struct sim_heap_builder *b)
 {
 	return by_width(b, 0xfd000, 0x7e000);
 }
@@ -36,8 +36,8 @@ static bool take_virtual(struct sim_heap_builder *b, uint64_t size, uint32_t ext
 	if (!sim__heap_region_add(b, va, commit, commit))
 		return false;
 	at = b->regions[b->region_count - 1].bytes;
-	put_pointer(b, at + 4 * b->pointer, commit);
-	put_pointer(b, at + 5 * b->pointer, commit);
+	put_heap_pointer(b, at + 4 * b->pointer, commit);
+	put_heap_pointer(b, at + 5 * b->pointer, commit);
 	sim__header_put(b, at + entry - 8, (uint32_t)(commit - size),
 			FLAG_BUSY | FLAG_EXTRA | FLAG_INTERNAL, 0, 0, 4);
 	*ret = (struct block){ .address = va + entry,
@@ -47,7 +47,7 @@ static bool take_virtual(struct sim_heap_builder *b, uint64_t size, uint32_t ext
 	return true;
 }
 
-static bool take_chunk(struct sim_heap_builder *b, uint64_t size, struct block *ret)
+static bool take_back_end_chunk(struct sim_heap_builder *b, uint64_t size, struct block *ret)
 {
 	const uint32_t chunk = sim__chunk_take(b, size, CHUNK_BUSY, 0);
 
@@ -80,7 +80,8 @@ static uint32_t extra_units(struct sim_heap_builder *b)
 }
 
 /* Of whatever kind. */
-static bool take(struct sim_heap_builder *b, uint64_t size, uint32_t extra, struct block *ret)
+static bool take_heap_block(struct sim_heap_builder *b, uint64_t size, uint32_t extra,
+			    struct block *ret)
 {
 	if (b->hp)
 		return sim__hp_alloc(b, size, ret);
@@ -88,9 +89,9 @@ static bool take(struct sim_heap_builder *b, uint64_t size, uint32_t extra, stru
 		return sim__page_heap_alloc(b, size, ret);
 	if (b->plan.page_heap == SIM_PAGE_HEAP_LIGHT)
 		size += PAGE_HEAP_LIGHT;
-	if (size > threshold(b))
+	if (size > virtual_threshold(b))
 		return take_virtual(b, size, extra, ret);
-	return sim__lfh_alloc(b, size + extra, ret) || take_chunk(b, size + extra, ret);
+	return sim__lfh_alloc(b, size + extra, ret) || take_back_end_chunk(b, size + extra, ret);
 }
 
 /* Blocks of one size come from few places. 0: the database was full. */
@@ -125,7 +126,7 @@ static void put_extra(struct sim_heap_builder *b, uint32_t block, uint32_t units
 		whole = (uint64_t)b->regions[of->place].pages << PAGE_SHIFT;
 	}
 	memset(at, 0, units * b->unit);
-	put_pointer(b, at, of->trace);
+	put_heap_pointer(b, at, of->trace);
 	put_le16(entry, sim__trace_function(b));
 	put_le16(entry + 4, (uint16_t)(whole - of->requested));
 	entry[6] = (uint8_t)units;
@@ -134,7 +135,7 @@ static void put_extra(struct sim_heap_builder *b, uint32_t block, uint32_t units
 }
 
 /* A block with room for an extra, which is not written yet. */
-static uint32_t add_block(struct sim_heap_builder *b, uint64_t size, uint32_t units)
+static uint32_t add_heap_block(struct sim_heap_builder *b, uint64_t size, uint32_t units)
 {
 	struct block *more;
 
@@ -146,7 +147,7 @@ static uint32_t add_block(struct sim_heap_builder *b, uint64_t size, uint32_t un
 		return SIM_HEAP_NO_BLOCK;
 	}
 	more = &b->blocks[b->block_count];
-	if (!take(b, size, units * b->unit, more)) {
+	if (!take_heap_block(b, size, units * b->unit, more)) {
 		sim__heap_fail(b, NULL);
 		return SIM_HEAP_NO_BLOCK;
 	}
@@ -161,7 +162,7 @@ static uint32_t add_block(struct sim_heap_builder *b, uint64_t size, uint32_t un
 
 uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 {
-	const uint32_t units = extra_units(b), block = add_block(b, size, units);
+	const uint32_t units = extra_units(b), block = add_heap_block(b, size, units);
 
 	if (block == SIM_HEAP_NO_BLOCK)
 		return block;
@@ -178,7 +179,7 @@ uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 
 uint32_t sim__heap_alloc_traced(struct sim_heap_builder *b, uint64_t size, uint64_t trace)
 {
-	const uint32_t block = add_block(b, size, EXTRA_UNITS);
+	const uint32_t block = add_heap_block(b, size, EXTRA_UNITS);
 
 	if (block == SIM_HEAP_NO_BLOCK)
 		return block;
@@ -237,7 +238,7 @@ void sim__heap_refer(struct sim_heap_builder *b, uint32_t from, uint64_t at, uin
 		return;
 	}
 	b->edges[b->edge_count++] = (struct edge){ .from = from, .to = to, .at = at };
-	put_pointer(b, sim__heap_bytes(b, from) + at, b->blocks[to].address + into);
+	put_heap_pointer(b, sim__heap_bytes(b, from) + at, b->blocks[to].address + into);
 }
 
 void sim__heap_root(struct sim_heap_builder *b, uint32_t block)
@@ -257,7 +258,7 @@ static uint32_t head_units(const struct sim_heap_builder *b)
 	return by_width(b, 0x740, 0x4a8) / b->unit;
 }
 
-static enum status judge(const struct sim_heap_plan *p, struct err *e)
+static enum status check_heap_plan(const struct sim_heap_plan *p, struct err *e)
 {
 	if ((unsigned)p->layout >= SIM_HEAP_LAYOUTS)
 		return err_set(e, ST_USAGE, "no such layout");
@@ -276,7 +277,7 @@ static enum status judge(const struct sim_heap_plan *p, struct err *e)
 	return ST_OK;
 }
 
-static void draw_keys(struct sim_heap_builder *b)
+static void draw_heap_keys(struct sim_heap_builder *b)
 {
 	const uint64_t key = sim_draw(&b->random);
 
@@ -296,7 +297,7 @@ enum status sim__heap_create(const struct sim_heap_plan *plan, struct sim_heap_b
 			     struct err *e)
 {
 	struct sim_heap_builder *b;
-	enum status st = judge(plan, e);
+	enum status st = check_heap_plan(plan, e);
 	uint64_t reserve, commit;
 
 	if (st)
@@ -313,7 +314,7 @@ enum status sim__heap_create(const struct sim_heap_plan *plan, struct sim_heap_b
 		b->bins[i] = NO_CHUNK;
 	for (size_t i = 0; i < LFH_BUCKETS; i++)
 		b->buckets[i].newest = b->buckets[i].open = NO_USER_BLOCKS;
-	draw_keys(b);
+	draw_heap_keys(b);
 	reserve = plan->reserve ? plan->reserve : RESERVE_DEFAULT;
 	commit = plan->commit ? plan->commit : COMMIT_DEFAULT;
 	b->next_reserve = MAX(reserve, RESERVE_DEFAULT);
@@ -365,7 +366,8 @@ void sim__heap_deinit(struct sim_heap *h)
 	*h = (struct sim_heap){ 0 };
 }
 
-static enum status finish(struct sim_heap_builder *b, struct sim_heap *ret, struct err *e)
+static enum status finish_heap_build(struct sim_heap_builder *b, struct sim_heap *ret,
+				     struct err *e)
 {
 	enum status st;
 
@@ -382,7 +384,7 @@ static enum status finish(struct sim_heap_builder *b, struct sim_heap *ret, stru
 
 enum status sim__heap_finish(struct sim_heap_builder *b, struct sim_heap *ret, struct err *e)
 {
-	const enum status st = finish(b, ret, e);
+	const enum status st = finish_heap_build(b, ret, e);
 
 	sim__heap_destroy(b);
 	return st;
@@ -402,7 +404,7 @@ enum status sim__heap_build_live(const struct sim_heap_plan *plan, struct sim_he
 	if (!st && !b->failed)
 		sim__heap_more(b, PAGE_SIZE);
 	if (!st)
-		st = finish(b, ret, e);
+		st = finish_heap_build(b, ret, e);
 	if (st)
 		sim__heap_destroy(b);
 	else

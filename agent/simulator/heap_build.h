@@ -128,7 +128,7 @@ struct sim_heap_builder {
 	size_t lfh_owner_count, lfh_owner_room;
 };
 
-static inline void put_pointer(const struct sim_heap_builder *b, uint8_t *p, uint64_t v)
+static inline void put_heap_pointer(const struct sim_heap_builder *b, uint8_t *p, uint64_t v)
 {
 	if (b->pointer == 8)
 		put_le64(p, v);

@@ -183,8 +183,8 @@ static uint32_t bin_find(const struct sim_heap_builder *b, uint32_t size)
  */
 
 /* One more behind `before`, which may be NO_CHUNK. NO_CHUNK: failed. */
-static uint32_t insert(struct sim_heap_builder *b, uint32_t segment, uint32_t before, uint32_t at,
-		       uint32_t size, enum chunk_state state)
+static uint32_t insert_chunk(struct sim_heap_builder *b, uint32_t segment, uint32_t before,
+			     uint32_t at, uint32_t size, enum chunk_state state)
 {
 	struct segment *s = &b->segments[segment];
 	uint32_t i = b->spare;
@@ -218,7 +218,7 @@ static uint32_t insert(struct sim_heap_builder *b, uint32_t segment, uint32_t be
 	return i;
 }
 
-static void drop(struct sim_heap_builder *b, uint32_t chunk)
+static void drop_chunk(struct sim_heap_builder *b, uint32_t chunk)
 {
 	const struct chunk *c = &b->chunks[chunk];
 	struct segment *s = &b->segments[c->segment];
@@ -236,7 +236,7 @@ static void drop(struct sim_heap_builder *b, uint32_t chunk)
 }
 
 /* `chunk` and the one behind it, both free and in no bin, if they can be one. */
-static bool merge(struct sim_heap_builder *b, uint32_t chunk)
+static bool merge_free_chunks(struct sim_heap_builder *b, uint32_t chunk)
 {
 	struct chunk *c = &b->chunks[chunk];
 	const uint32_t gone = c->after;
@@ -249,23 +249,23 @@ static bool merge(struct sim_heap_builder *b, uint32_t chunk)
 	if (b->plan.wiped)
 		memset(at, 0, b->header + 2 * b->pointer);
 	c->size += after->size;
-	drop(b, gone);
+	drop_chunk(b, gone);
 	return true;
 }
 
 /* `chunk` has just become free: it joins its neighbours, and goes to a bin. */
-static void settle(struct sim_heap_builder *b, uint32_t chunk)
+static void settle_free_chunk(struct sim_heap_builder *b, uint32_t chunk)
 {
 	const uint32_t before = b->chunks[chunk].before, after = b->chunks[chunk].after;
 
 	if (after != NO_CHUNK && b->chunks[after].state == CHUNK_FREE) {
 		bin_remove(b, after);
-		if (!merge(b, chunk))
+		if (!merge_free_chunks(b, chunk))
 			bin_add(b, after);
 	}
 	if (before != NO_CHUNK && b->chunks[before].state == CHUNK_FREE) {
 		bin_remove(b, before);
-		if (merge(b, before))
+		if (merge_free_chunks(b, before))
 			chunk = before;
 		else
 			bin_add(b, before);
@@ -278,7 +278,7 @@ void sim__chunk_free(struct sim_heap_builder *b, uint32_t chunk)
 {
 	b->chunks[chunk].state = CHUNK_FREE;
 	b->chunks[chunk].internal = 0;
-	settle(b, chunk);
+	settle_free_chunk(b, chunk);
 }
 
 /* The chunk before a hole, with what describes it: 30 bytes (hexadecimal; x86 18) of data. */
@@ -317,7 +317,7 @@ bool sim__heap_add_segment(struct sim_heap_builder *b, uint64_t va, uint64_t res
 	b->segments[b->segment_count++] = (struct segment){ .region = b->region_count - 1,
 							    .first = NO_CHUNK,
 							    .last = NO_CHUNK };
-	last = insert(b, s, NO_CHUNK, 0, head, CHUNK_OWN);
+	last = insert_chunk(b, s, NO_CHUNK, 0, head, CHUNK_OWN);
 	if (last == NO_CHUNK)
 		return false;
 	b->chunks[last].unused = 1;
@@ -325,14 +325,14 @@ bool sim__heap_add_segment(struct sim_heap_builder *b, uint64_t va, uint64_t res
 		size = MIN(usable - at, CHUNK_MAX);
 		if (usable - at - size == 1)
 			size -= CHUNK_MIN;
-		last = insert(b, s, last, at, size, CHUNK_FREE);
+		last = insert_chunk(b, s, last, at, size, CHUNK_FREE);
 		if (last == NO_CHUNK)
 			return false;
 		bin_add(b, last);
 	}
-	last = insert(b, s, last, usable, DESCRIPTOR, CHUNK_OWN);
-	if (last == NO_CHUNK || insert(b, s, last, usable + DESCRIPTOR, units - usable - DESCRIPTOR,
-				       CHUNK_HOLE) == NO_CHUNK)
+	last = insert_chunk(b, s, last, usable, DESCRIPTOR, CHUNK_OWN);
+	if (last == NO_CHUNK || insert_chunk(b, s, last, usable + DESCRIPTOR,
+					     units - usable - DESCRIPTOR, CHUNK_HOLE) == NO_CHUNK)
 		return false;
 	make_descriptor(b, last);
 	for (uint32_t i = b->segments[s].first; i != NO_CHUNK; i = b->chunks[i].after)
@@ -358,7 +358,7 @@ bool sim__heap_more(struct sim_heap_builder *b, uint64_t bytes)
  * hole is used up ("00000000 - uncommitted bytes", WinDbg says then): the last block's data could
  * run beyond the segment otherwise.
  */
-static bool extend(struct sim_heap_builder *b, uint32_t segment, uint32_t need)
+static bool extend_segment(struct sim_heap_builder *b, uint32_t segment, uint32_t need)
 {
 	const uint32_t page = (uint32_t)(PAGE_SIZE / b->unit);
 	const uint32_t hole = b->segments[segment].last, descriptor = b->chunks[hole].before;
@@ -373,14 +373,14 @@ static bool extend(struct sim_heap_builder *b, uint32_t segment, uint32_t need)
 	memset(r->committed + h->at / page, 1, grow / page);
 	h->at += grow;
 	h->size -= grow;
-	now = insert(b, segment, descriptor, h->at - DESCRIPTOR, DESCRIPTOR, CHUNK_OWN);
+	now = insert_chunk(b, segment, descriptor, h->at - DESCRIPTOR, DESCRIPTOR, CHUNK_OWN);
 	if (now == NO_CHUNK)
 		return false;
 	make_descriptor(b, now);
 	sim__chunk_put(b, now);
 	b->chunks[descriptor].state = CHUNK_FREE;
 	b->chunks[descriptor].size = b->chunks[now].at - b->chunks[descriptor].at;
-	settle(b, descriptor);
+	settle_free_chunk(b, descriptor);
 	return true;
 }
 
@@ -393,7 +393,7 @@ uint32_t sim__chunk_take(struct sim_heap_builder *b, uint64_t bytes, enum chunk_
 	struct chunk *c;
 
 	for (uint32_t s = 0; i == NO_CHUNK && s < b->segment_count; s++)
-		if (extend(b, s, need))
+		if (extend_segment(b, s, need))
 			i = bin_find(b, need);
 	if (i == NO_CHUNK && !b->failed && sim__heap_more(b, (uint64_t)need * b->unit))
 		i = bin_find(b, need);
@@ -402,12 +402,12 @@ uint32_t sim__chunk_take(struct sim_heap_builder *b, uint64_t bytes, enum chunk_
 	bin_remove(b, i);
 	b->chunks[i].state = (uint8_t)state; /* or what is left of it would join it again */
 	if (b->chunks[i].size - need >= CHUNK_MIN) {
-		rest = insert(b, b->chunks[i].segment, i, b->chunks[i].at + need,
-			      b->chunks[i].size - need, CHUNK_FREE);
+		rest = insert_chunk(b, b->chunks[i].segment, i, b->chunks[i].at + need,
+				    b->chunks[i].size - need, CHUNK_FREE);
 		if (rest == NO_CHUNK)
 			return NO_CHUNK;
 		b->chunks[i].size = need;
-		settle(b, rest);
+		settle_free_chunk(b, rest);
 	}
 	c = &b->chunks[i];
 	c->internal = internal;
@@ -436,13 +436,13 @@ bool sim__chunk_decommit(struct sim_heap_builder *b, uint32_t chunk)
 	if (front == 1)
 		front = 0; /* the descriptor's chunk is one unit larger */
 	bin_remove(b, chunk);
-	hole = insert(b, was.segment, chunk, from, to - from, CHUNK_HOLE);
+	hole = insert_chunk(b, was.segment, chunk, from, to - from, CHUNK_HOLE);
 	if (hole == NO_CHUNK)
 		return false;
 	descriptor = chunk;
 	if (front)
-		descriptor = insert(b, was.segment, chunk, was.at + front, from - was.at - front,
-				    CHUNK_OWN);
+		descriptor = insert_chunk(b, was.segment, chunk, was.at + front,
+					  from - was.at - front, CHUNK_OWN);
 	if (descriptor == NO_CHUNK)
 		return false;
 	if (front) {
@@ -457,10 +457,10 @@ bool sim__chunk_decommit(struct sim_heap_builder *b, uint32_t chunk)
 	memset(r->committed + from / page, 0, (to - from) / page);
 	memset(r->bytes + (uint64_t)from * b->unit, 0, (uint64_t)(to - from) * b->unit);
 	if (was.at + was.size > to) {
-		chunk = insert(b, was.segment, hole, to, was.at + was.size - to, CHUNK_FREE);
+		chunk = insert_chunk(b, was.segment, hole, to, was.at + was.size - to, CHUNK_FREE);
 		if (chunk == NO_CHUNK)
 			return false;
-		settle(b, chunk);
+		settle_free_chunk(b, chunk);
 	} else if (was.after != NO_CHUNK) {
 		sim__chunk_put(b, was.after);
 	}

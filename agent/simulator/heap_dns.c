@@ -49,7 +49,7 @@ struct dns {
 };
 
 /* A block of zeros, even without memory for it: its heap will tell. */
-static uint32_t take(struct sim_heap_builder *b, uint64_t size)
+static uint32_t take_zeroed_block(struct sim_heap_builder *b, uint64_t size)
 {
 	const uint32_t block = sim__heap_alloc(b, size);
 
@@ -59,8 +59,8 @@ static uint32_t take(struct sim_heap_builder *b, uint64_t size)
 }
 
 /* A pointer from one heap to the same, or into another, where it counts as a root. */
-static void point(struct sim_heap_builder *from_heap, uint32_t from, uint64_t at,
-		  struct sim_heap_builder *to_heap, uint32_t to, uint64_t into)
+static void point_block_at(struct sim_heap_builder *from_heap, uint32_t from, uint64_t at,
+			   struct sim_heap_builder *to_heap, uint32_t to, uint64_t into)
 {
 	if (from == SIM_HEAP_NO_BLOCK || to == SIM_HEAP_NO_BLOCK)
 		return;
@@ -72,19 +72,19 @@ static void point(struct sim_heap_builder *from_heap, uint32_t from, uint64_t at
 	sim__heap_root(to_heap, to);
 }
 
-static void put_text(uint8_t *at, const char *text)
+static void put_dns_text(uint8_t *at, const char *text)
 {
 	for (; *text; text++, at += 2)
 		put_le16(at, (uint16_t)*text);
 	put_le16(at, 0);
 }
 
-static uint32_t take_text(struct sim_heap_builder *b, const char *text)
+static uint32_t take_dns_text(struct sim_heap_builder *b, const char *text)
 {
-	const uint32_t block = take(b, 2 * (strlen(text) + 1));
+	const uint32_t block = take_zeroed_block(b, 2 * (strlen(text) + 1));
 
 	if (block != SIM_HEAP_NO_BLOCK)
-		put_text(sim__heap_bytes(b, block), text);
+		put_dns_text(sim__heap_bytes(b, block), text);
 	return block;
 }
 
@@ -98,7 +98,7 @@ static const char *const domains[] = { "example.com",    "example.org",  "exampl
 				       "corp.example",   "test.example", "host.test",
 				       "invalid.example" };
 
-static void draw_name(uint64_t *random, char ret[static SIM_DNS_NAME_MAX])
+static void draw_dns_name(uint64_t *random, char ret[static SIM_DNS_NAME_MAX])
 {
 	snprintf(ret, SIM_DNS_NAME_MAX, "%s%u.%s", labels[sim_below(random, ARRAY_SIZE(labels))],
 		 (unsigned)sim_below(random, 1000),
@@ -106,7 +106,7 @@ static void draw_name(uint64_t *random, char ret[static SIM_DNS_NAME_MAX])
 }
 
 /* FNV-1a, which nobody says that Windows uses: only that chains are of different lengths. */
-static uint32_t bucket_of(const struct dns *d, const char *name)
+static uint32_t dns_bucket_of(const struct dns *d, const char *name)
 {
 	uint32_t h = 2166136261;
 
@@ -119,7 +119,7 @@ static uint32_t bucket_of(const struct dns *d, const char *name)
  * Records
  */
 
-static struct sim_dns_record *told(struct dns *d)
+static struct sim_dns_record *next_told_record(struct dns *d)
 {
 	struct sim_dns_record *more;
 
@@ -151,7 +151,7 @@ static uint32_t make_record(struct dns *d, struct sim_dns_record *of)
 
 	if (of->type == TYPE_AAAA || of->type == TYPE_MX || of->type == TYPE_SRV)
 		length = 16;
-	block = take(d->heap, RECORD_DATA + length);
+	block = take_zeroed_block(d->heap, RECORD_DATA + length);
 	if (block == SIM_HEAP_NO_BLOCK)
 		return block;
 	of->address = sim__heap_address(d->heap, block);
@@ -168,14 +168,14 @@ static uint32_t make_record(struct dns *d, struct sim_dns_record *of)
 	} else if (length > 8) {
 		put_le16(at + RECORD_DATA + 8, (uint16_t)sim_below(random, 100));
 	}
-	text = take_text(d->heap, of->name);
-	point(d->heap, block, RECORD_NAME, d->heap, text, 0);
+	text = take_dns_text(d->heap, of->name);
+	point_block_at(d->heap, block, RECORD_NAME, d->heap, text, 0);
 	if (address)
 		return block;
 	if (!of->target[0])
-		draw_name(random, of->target);
-	text = take_text(d->heap, of->target);
-	point(d->heap, block, RECORD_DATA, d->heap, text, 0);
+		draw_dns_name(random, of->target);
+	text = take_dns_text(d->heap, of->target);
+	point_block_at(d->heap, block, RECORD_DATA, d->heap, text, 0);
 	return block;
 }
 
@@ -191,7 +191,7 @@ static uint32_t make_answer(struct dns *d, const char *name, uint8_t place, uint
 
 	snprintf(owner, sizeof(owner), "%s", name);
 	for (records += alias; records; records--, alias = false) {
-		struct sim_dns_record *r = told(d);
+		struct sim_dns_record *r = next_told_record(d);
 
 		if (!r)
 			return first;
@@ -205,7 +205,7 @@ static uint32_t make_answer(struct dns *d, const char *name, uint8_t place, uint
 		if (before == SIM_HEAP_NO_BLOCK)
 			first = block;
 		else
-			point(d->heap, before, 0, d->heap, block, 0);
+			point_block_at(d->heap, before, 0, d->heap, block, 0);
 		before = block;
 	}
 	return first;
@@ -221,17 +221,17 @@ static uint32_t make_entry(struct dns *d, const char *name)
 	uint32_t entry, text;
 
 	if (s->name_inline) {
-		entry = take(d->cache, s->name_inline + 2 * (strlen(name) + 1));
+		entry = take_zeroed_block(d->cache, s->name_inline + 2 * (strlen(name) + 1));
 		if (entry == SIM_HEAP_NO_BLOCK)
 			return entry;
-		put_text(sim__heap_bytes(d->cache, entry) + s->name_inline, name);
+		put_dns_text(sim__heap_bytes(d->cache, entry) + s->name_inline, name);
 		put_le64(sim__heap_bytes(d->cache, entry) + s->name,
 			 sim__heap_address(d->cache, entry) + s->name_inline);
 		return entry;
 	}
-	entry = take(d->cache, s->size);
-	text = take_text(d->cache, name);
-	point(d->cache, entry, s->name, d->cache, text, 0);
+	entry = take_zeroed_block(d->cache, s->size);
+	text = take_dns_text(d->cache, name);
+	point_block_at(d->cache, entry, s->name, d->cache, text, 0);
 	return entry;
 }
 
@@ -242,15 +242,15 @@ static void link_entry(struct dns *d, uint32_t entry, uint32_t bucket)
 	const uint32_t width = s->lists ? 16 : 8, last = d->last[bucket];
 	const bool first = last == SIM_HEAP_NO_BLOCK;
 
-	point(d->cache, first ? d->table : last, first ? width * bucket : s->link, d->cache, entry,
-	      s->lists ? s->link : 0);
+	point_block_at(d->cache, first ? d->table : last, first ? width * bucket : s->link,
+		       d->cache, entry, s->lists ? s->link : 0);
 	d->last[bucket] = entry;
 	if (!s->lists)
 		return;
-	point(d->cache, entry, s->link + 8, d->cache, first ? d->table : last,
-	      first ? width * bucket : s->link);
-	point(d->cache, entry, s->link, d->cache, d->table, width * bucket);
-	point(d->cache, d->table, width * bucket + 8, d->cache, entry, s->link);
+	point_block_at(d->cache, entry, s->link + 8, d->cache, first ? d->table : last,
+		       first ? width * bucket : s->link);
+	point_block_at(d->cache, entry, s->link, d->cache, d->table, width * bucket);
+	point_block_at(d->cache, d->table, width * bucket + 8, d->cache, entry, s->link);
 }
 
 static void add_name(struct dns *d)
@@ -265,12 +265,12 @@ static void add_name(struct dns *d)
 	struct sim_dns_record *none;
 	uint32_t entry, answer;
 
-	draw_name(random, name);
+	draw_dns_name(random, name);
 	entry = make_entry(d, name);
 	if (entry == SIM_HEAP_NO_BLOCK)
 		return;
 	if (absent) {
-		none = told(d);
+		none = next_told_record(d);
 		if (!none)
 			return;
 		none->entry = sim__heap_address(d->cache, entry);
@@ -279,10 +279,10 @@ static void add_name(struct dns *d)
 		answer = SIM_HEAP_NO_BLOCK;
 	} else {
 		answer = make_answer(d, name, place, sim__heap_address(d->cache, entry));
-		point(d->cache, entry, d->shape->record, d->heap, answer, 0);
+		point_block_at(d->cache, entry, d->shape->record, d->heap, answer, 0);
 	}
 	if (place == SIM_DNS_LINKED)
-		link_entry(d, entry, bucket_of(d, name));
+		link_entry(d, entry, dns_bucket_of(d, name));
 	if (place != SIM_DNS_FREED)
 		return;
 	sim__heap_free(d->cache, entry);
@@ -305,7 +305,7 @@ enum status sim__heap_dns(struct sim_heap_builder *cache, struct sim_heap_builde
 		return err_set(e, ST_NOMEM, "a DNS cache");
 	memset(last, 0xff, s->buckets * sizeof(*last));
 	d.last = last;
-	d.table = take(cache, (uint64_t)s->buckets * width);
+	d.table = take_zeroed_block(cache, (uint64_t)s->buckets * width);
 	if (d.table == SIM_HEAP_NO_BLOCK)
 		return ST_OK;
 	ret->table = sim__heap_address(cache, d.table);

@@ -46,7 +46,7 @@ static bool has_bitmap(const struct sim_heap_builder *b)
 	return b->plan.layout != SIM_HEAP_7;
 }
 
-static const struct lfh_shape *shape(const struct sim_heap_builder *b)
+static const struct lfh_shape *lfh_shape_of(const struct sim_heap_builder *b)
 {
 	return &shapes[b->plan.x86][has_bitmap(b)];
 }
@@ -55,7 +55,7 @@ static const struct lfh_shape *shape(const struct sim_heap_builder *b)
  * Sizes go by 1 unit up to 32, by 2 up to 64, by 4 up to 128, and so on ("Low-fragmentation Heap",
  * Microsoft, for 8-byte units).
  */
-static uint32_t bucket_of(uint32_t units, uint32_t *ret_units)
+static uint32_t lfh_bucket_of(uint32_t units, uint32_t *ret_units)
 {
 	uint32_t step = 1, bucket, below = 0;
 
@@ -79,9 +79,9 @@ static void write_buckets(const struct sim_heap_builder *b, uint8_t *head)
 	uint32_t last = 0, units = 0;
 
 	for (uint32_t u = 1; u <= LARGEST / b->unit; u = units + 1) {
-		last = bucket_of(u, &units);
-		put_le16(head + shape(b)->buckets + 4 * last, (uint16_t)units);
-		head[shape(b)->buckets + 4 * last + 2] = (uint8_t)last;
+		last = lfh_bucket_of(u, &units);
+		put_le16(head + lfh_shape_of(b)->buckets + 4 * last, (uint16_t)units);
+		head[lfh_shape_of(b)->buckets + 4 * last + 2] = (uint8_t)last;
 	}
 }
 
@@ -89,9 +89,9 @@ static void write_buckets(const struct sim_heap_builder *b, uint8_t *head)
  * From 8 on the head has pages of its own, and infos are added behind it: in the fragment it was
  * 3c0000 bytes behind the heap, and subsegments led to infos there. In 7 it is a chunk.
  */
-static bool wake(struct sim_heap_builder *b)
+static bool wake_front_end(struct sim_heap_builder *b)
 {
-	const struct lfh_shape *s = shape(b);
+	const struct lfh_shape *s = lfh_shape_of(b);
 	uint32_t chunk;
 	uint8_t *at;
 
@@ -107,18 +107,18 @@ static bool wake(struct sim_heap_builder *b)
 	}
 	at = sim__heap_at(b, b->front_end);
 	memset(at, 0, s->size);
-	put_pointer(b, at + s->zones, b->front_end + s->zones);
-	put_pointer(b, at + s->zones + b->pointer, b->front_end + s->zones);
-	put_pointer(b, at + s->heap, b->plan.base);
+	put_heap_pointer(b, at + s->zones, b->front_end + s->zones);
+	put_heap_pointer(b, at + s->zones + b->pointer, b->front_end + s->zones);
+	put_heap_pointer(b, at + s->heap, b->plan.base);
 	/* _HEAP_LOCAL_DATA.LowFragHeap */
-	put_pointer(b, at + s->local + by_width(b, 0x18, 0xc), b->front_end);
+	put_heap_pointer(b, at + s->local + by_width(b, 0x18, 0xc), b->front_end);
 	write_buckets(b, at);
 	return true;
 }
 
 static void add_info(struct sim_heap_builder *b, uint32_t bucket)
 {
-	const struct lfh_shape *s = shape(b);
+	const struct lfh_shape *s = lfh_shape_of(b);
 	const uint64_t local = b->front_end + s->local;
 	uint8_t *at;
 
@@ -129,16 +129,16 @@ static void add_info(struct sim_heap_builder *b, uint32_t bucket)
 		b->buckets[bucket].info = local + s->local_size + (uint64_t)s->info_size * bucket;
 	at = sim__heap_at(b, b->buckets[bucket].info);
 	put_le16(at + s->info_bucket, (uint16_t)bucket);
-	put_pointer(b, at + (s->infos ? 0 : by_width(b, 0xa8, 0x58)), local);
+	put_heap_pointer(b, at + (s->infos ? 0 : by_width(b, 0xa8, 0x58)), local);
 	if (s->infos)
-		put_pointer(b, sim__heap_at(b, b->front_end) + s->infos + bucket * b->pointer,
-			    b->buckets[bucket].info);
+		put_heap_pointer(b, sim__heap_at(b, b->front_end) + s->infos + bucket * b->pointer,
+				 b->buckets[bucket].info);
 }
 
 /* The place of one more _HEAP_SUBSEGMENT. 0: failed. */
 static uint64_t take_subsegment(struct sim_heap_builder *b)
 {
-	const struct lfh_shape *s = shape(b);
+	const struct lfh_shape *s = lfh_shape_of(b);
 	const uint64_t list = b->front_end + s->zones;
 	uint64_t last, va;
 	uint32_t chunk;
@@ -153,10 +153,10 @@ static uint64_t take_subsegment(struct sim_heap_builder *b)
 		at = sim__heap_at(b, b->zone);
 		memset(at, 0, ZONE);
 		last = get_pointer(b, sim__heap_at(b, list) + b->pointer);
-		put_pointer(b, at, list);
-		put_pointer(b, at + b->pointer, last);
-		put_pointer(b, sim__heap_at(b, last), b->zone);
-		put_pointer(b, sim__heap_at(b, list) + b->pointer, b->zone);
+		put_heap_pointer(b, at, list);
+		put_heap_pointer(b, at + b->pointer, last);
+		put_heap_pointer(b, sim__heap_at(b, last), b->zone);
+		put_heap_pointer(b, sim__heap_at(b, list) + b->pointer, b->zone);
 	}
 	b->zone_left--;
 	va = b->zone + s->zone_first +
@@ -166,7 +166,7 @@ static uint64_t take_subsegment(struct sim_heap_builder *b)
 		put_le32(sim__heap_at(b, b->zone) + 2 * b->pointer,
 			 (ZONE - s->zone_first) / s->subsegment - b->zone_left);
 	else
-		put_pointer(b, sim__heap_at(b, b->zone) + 2 * b->pointer, va + s->subsegment);
+		put_heap_pointer(b, sim__heap_at(b, b->zone) + 2 * b->pointer, va + s->subsegment);
 	return va;
 }
 
@@ -181,7 +181,7 @@ uint64_t sim__lfh_block_va(const struct sim_heap_builder *b, const struct user_b
 	return u->va + u->first + (uint64_t)index * u->stride;
 }
 
-static uint8_t *bytes_of(const struct sim_heap_builder *b, const struct user_blocks *u)
+static uint8_t *user_block_bytes(const struct sim_heap_builder *b, const struct user_blocks *u)
 {
 	const struct sim_heap_region *r = sim__heap_segment(b, u->chunk);
 
@@ -194,11 +194,12 @@ static uint8_t *bytes_of(const struct sim_heap_builder *b, const struct user_blo
  * four are the subsegment's address with the keys ("Understanding the Low Fragmentation Heap",
  * Valasek, 2010, for x86).
  */
-static void put_block(const struct sim_heap_builder *b, const struct user_blocks *u, uint32_t index,
-		      uint8_t unused)
+static void put_lfh_block_header(const struct sim_heap_builder *b, const struct user_blocks *u,
+				 uint32_t index, uint8_t unused)
 {
 	const uint64_t va = sim__lfh_block_va(b, u, index);
-	uint8_t *at = bytes_of(b, u) + u->first + (uint64_t)index * u->stride + b->header - 8;
+	uint8_t *at =
+		user_block_bytes(b, u) + u->first + (uint64_t)index * u->stride + b->header - 8;
 	const uint32_t place = (uint32_t)(va >> by_width(b, 4, 3));
 
 	if (has_bitmap(b)) {
@@ -221,16 +222,16 @@ static uint32_t entry_offset(const struct sim_heap_builder *b, const struct user
 static void put_next(const struct sim_heap_builder *b, const struct user_blocks *u, uint32_t index,
 		     uint32_t next)
 {
-	put_le16(bytes_of(b, u) + u->first + (uint64_t)index * u->stride + b->header,
+	put_le16(user_block_bytes(b, u) + u->first + (uint64_t)index * u->stride + b->header,
 		 (uint16_t)entry_offset(b, u, next));
 }
 
 static void write_header(const struct sim_heap_builder *b, const struct user_blocks *u)
 {
-	const struct lfh_shape *s = shape(b);
-	uint8_t *at = bytes_of(b, u);
+	const struct lfh_shape *s = lfh_shape_of(b);
+	uint8_t *at = user_block_bytes(b, u);
 
-	put_pointer(b, at, u->subsegment);
+	put_heap_pointer(b, at, u->subsegment);
 	at[s->size_index_at] = u->size_index;
 	put_le32(at + s->signature, LFH_SIGNATURE);
 	if (has_bitmap(b)) {
@@ -254,7 +255,7 @@ static uint32_t bitmap_bytes(const struct sim_heap_builder *b, uint32_t count)
 static bool add_user_blocks(struct sim_heap_builder *b, uint32_t bucket, uint32_t stride)
 {
 	struct bucket *of = &b->buckets[bucket];
-	const struct lfh_shape *s = shape(b);
+	const struct lfh_shape *s = lfh_shape_of(b);
 	struct user_blocks u = {
 		.bucket = bucket, .stride = stride, .first = s->first_block, .next = of->newest
 	};
@@ -296,7 +297,7 @@ static bool add_user_blocks(struct sim_heap_builder *b, uint32_t bucket, uint32_
 	b->user_blocks[b->user_blocks_count++] = u;
 	write_header(b, &u);
 	for (uint32_t i = 0; i < u.count; i++) {
-		put_block(b, &u, i, 0x80);
+		put_lfh_block_header(b, &u, i, 0x80);
 		if (!has_bitmap(b))
 			put_next(b, &u, i, i + 1);
 	}
@@ -307,7 +308,7 @@ static bool add_user_blocks(struct sim_heap_builder *b, uint32_t bucket, uint32_
  * Blocks
  */
 
-static uint32_t take_block(struct sim_heap_builder *b, struct user_blocks *u)
+static uint32_t take_lfh_block(struct sim_heap_builder *b, struct user_blocks *u)
 {
 	uint32_t i = u->hint;
 	uint32_t offset;
@@ -317,7 +318,8 @@ static uint32_t take_block(struct sim_heap_builder *b, struct user_blocks *u)
 		while (b->lfh_owner[u->blocks + i] != SIM_HEAP_NO_BLOCK)
 			i = (i + 1) % u->count;
 	} else {
-		offset = get_le16(bytes_of(b, u) + u->first + (uint64_t)i * u->stride + b->header);
+		offset = get_le16(user_block_bytes(b, u) + u->first + (uint64_t)i * u->stride +
+				  b->header);
 		u->hint = offset == 0xffff ? u->count : (offset * b->unit - u->first) / u->stride;
 	}
 	u->free--;
@@ -346,7 +348,7 @@ bool sim__lfh_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret
 
 	if (!b->plan.lfh || size > LARGEST - 8)
 		return false;
-	bucket = bucket_of(units, &units);
+	bucket = lfh_bucket_of(units, &units);
 	of = &b->buckets[bucket];
 	if (!of->drawn) {
 		of->drawn = true;
@@ -355,7 +357,7 @@ bool sim__lfh_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret
 	unused = (uint32_t)(units * b->unit - size);
 	if (!of->on || unused >= 0x3f || ++of->uses <= POPULAR_FROM)
 		return false;
-	if (!b->front_end && !wake(b))
+	if (!b->front_end && !wake_front_end(b))
 		return false;
 	if (!of->info)
 		add_info(b, bucket);
@@ -365,8 +367,8 @@ bool sim__lfh_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret
 		return false;
 	}
 	u = &b->user_blocks[of->open];
-	index = take_block(b, u);
-	put_block(b, u, index, (uint8_t)(0x80 | unused));
+	index = take_lfh_block(b, u);
+	put_lfh_block_header(b, u, index, (uint8_t)(0x80 | unused));
 	*ret = (struct block){ .address = sim__lfh_block_va(b, u, index) + b->header,
 			       .requested = size,
 			       .place = of->open,
@@ -380,7 +382,7 @@ void sim__lfh_free(struct sim_heap_builder *b, const struct block *of)
 	struct user_blocks *u = &b->user_blocks[of->place];
 
 	b->lfh_owner[u->blocks + of->index] = SIM_HEAP_NO_BLOCK;
-	put_block(b, u, of->index, 0x80);
+	put_lfh_block_header(b, u, of->index, 0x80);
 	if (!has_bitmap(b)) {
 		put_next(b, u, of->index, u->hint);
 		u->hint = of->index;
@@ -395,10 +397,10 @@ void sim__lfh_free(struct sim_heap_builder *b, const struct block *of)
 static void write_bitmap(const struct sim_heap_builder *b, const struct user_blocks *u)
 {
 	const uint32_t at = by_width(b, 0x20, 0x14), data = by_width(b, 0x30, 0x1c);
-	uint8_t *bytes = bytes_of(b, u);
+	uint8_t *bytes = user_block_bytes(b, u);
 
-	put_pointer(b, bytes + at, u->count);
-	put_pointer(b, bytes + at + b->pointer, u->va + data);
+	put_heap_pointer(b, bytes + at, u->count);
+	put_heap_pointer(b, bytes + at + b->pointer, u->va + data);
 	memset(bytes + data, 0xff, bitmap_bytes(b, u->count));
 	for (uint32_t i = 0; i < u->count; i++)
 		if (b->lfh_owner[u->blocks + i] == SIM_HEAP_NO_BLOCK)
@@ -407,11 +409,11 @@ static void write_bitmap(const struct sim_heap_builder *b, const struct user_blo
 
 static void write_subsegment(const struct sim_heap_builder *b, const struct user_blocks *u)
 {
-	const struct lfh_shape *s = shape(b);
+	const struct lfh_shape *s = lfh_shape_of(b);
 	uint8_t *at = sim__heap_at(b, u->subsegment);
 
-	put_pointer(b, at, b->buckets[u->bucket].info);
-	put_pointer(b, at + b->pointer, u->va);
+	put_heap_pointer(b, at, b->buckets[u->bucket].info);
+	put_heap_pointer(b, at + b->pointer, u->va);
 	put_le16(at + s->exchange, (uint16_t)u->free);
 	if (has_bitmap(b)) {
 		write_bitmap(b, u);
@@ -430,6 +432,8 @@ void sim__lfh_finish(struct sim_heap_builder *b)
 		write_subsegment(b, &b->user_blocks[i]);
 	for (uint32_t i = 0; b->front_end && i < LFH_BUCKETS; i++)
 		if (b->buckets[i].info && b->buckets[i].open != NO_USER_BLOCKS)
-			put_pointer(b, sim__heap_at(b, b->buckets[i].info) + shape(b)->info_active,
-				    b->user_blocks[b->buckets[i].open].subsegment);
+			put_heap_pointer(b,
+					 sim__heap_at(b, b->buckets[i].info) +
+						 lfh_shape_of(b)->info_active,
+					 b->user_blocks[b->buckets[i].open].subsegment);
 }

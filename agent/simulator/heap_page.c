@@ -28,14 +28,14 @@ static const struct {
 	[SIM_PAGE_HEAP_LIGHT] = { 0xabcdaaaa, 0xdcbaaaaa, 0xe0 },
 };
 
-static uint64_t padded(uint64_t size)
+static uint64_t padded_to_16(uint64_t size)
 {
 	return (size + 15) & ~UINT64_C(15);
 }
 
 uint64_t sim__page_heap_size(uint64_t requested)
 {
-	return (padded(requested) + PAGE_HEAP_INFO + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+	return (padded_to_16(requested) + PAGE_HEAP_INFO + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
 }
 
 bool sim__page_heap_create(struct sim_heap_builder *b)
@@ -65,8 +65,8 @@ bool sim__page_heap_alloc(struct sim_heap_builder *b, uint64_t size, struct bloc
 	r = &b->regions[b->page_region];
 	memset(r->committed + b->page_next, 1, pages);
 	*ret = (struct block){
-		.address = r->va + ((uint64_t)(b->page_next + pages) << PAGE_SHIFT) - padded(size) -
-			   PAGE_HEAP_INFO,
+		.address = r->va + ((uint64_t)(b->page_next + pages) << PAGE_SHIFT) -
+			   padded_to_16(size) - PAGE_HEAP_INFO,
 		.requested = size,
 		.place = (uint32_t)b->page_region,
 		.index = b->page_next,
@@ -87,8 +87,9 @@ void sim__page_heap_put(struct sim_heap_builder *b, uint32_t block)
 	const enum sim_page_heap kind = b->plan.page_heap;
 	struct block *of = &b->blocks[block];
 	uint8_t *at = sim__heap_bytes(b, block), *data = at + PAGE_HEAP_INFO;
-	const uint64_t after = kind == SIM_PAGE_HEAP_FULL ? padded(of->requested) - of->requested
-							  : PAGE_HEAP_SUFFIX;
+	const uint64_t after = kind == SIM_PAGE_HEAP_FULL
+				       ? padded_to_16(of->requested) - of->requested
+				       : PAGE_HEAP_SUFFIX;
 
 	memset(at, 0, PAGE_HEAP_INFO);
 	put_le32(at, stamps[kind].start);
@@ -149,8 +150,8 @@ static uint64_t put_block_node(const struct sim_heap_builder *b, struct pool *p,
 			       const struct block *of)
 {
 	const uint64_t size = sim__page_heap_size(of->requested);
-	const uint64_t va =
-		put_node(b, p, of->address + padded(of->requested) - size, size + PAGE_SIZE, size);
+	const uint64_t va = put_node(b, p, of->address + padded_to_16(of->requested) - size,
+				     size + PAGE_SIZE, size);
 	uint8_t *at = sim__heap_at(b, va);
 
 	put_le64(at + 0x20, of->address); /* pUserAllocation */
@@ -161,7 +162,7 @@ static uint64_t put_block_node(const struct sim_heap_builder *b, struct pool *p,
 	return va;
 }
 
-static unsigned depth_of(size_t count)
+static unsigned block_tree_depth(size_t count)
 {
 	unsigned depth = 0;
 
@@ -171,8 +172,8 @@ static unsigned depth_of(size_t count)
 }
 
 /* _RTL_BALANCED_LINKS. The root's address; 0: there is none. */
-static uint64_t put_tree(const struct sim_heap_builder *b, struct pool *p, size_t first,
-			 size_t count, uint64_t parent)
+static uint64_t put_block_tree(const struct sim_heap_builder *b, struct pool *p, size_t first,
+			       size_t count, uint64_t parent)
 {
 	const size_t middle = count / 2, right = count - middle - (count != 0);
 	uint64_t va;
@@ -183,14 +184,14 @@ static uint64_t put_tree(const struct sim_heap_builder *b, struct pool *p, size_
 	va = put_block_node(b, p, &b->blocks[p->busy[first + middle]]);
 	at = sim__heap_at(b, va);
 	put_le64(at, parent);
-	put_le64(at + 8, put_tree(b, p, first, middle, va));
-	put_le64(at + 0x10, put_tree(b, p, first + middle + 1, right, va));
-	at[0x18] = (uint8_t)(depth_of(right) - depth_of(middle)); /* Balance */
+	put_le64(at + 8, put_block_tree(b, p, first, middle, va));
+	put_le64(at + 0x10, put_block_tree(b, p, first + middle + 1, right, va));
+	at[0x18] = (uint8_t)(block_tree_depth(right) - block_tree_depth(middle)); /* Balance */
 	return va;
 }
 
 /* A node behind the last of a list (pNextAlloc), whose ends are at `list`. */
-static void append(const struct sim_heap_builder *b, uint8_t *list, uint64_t va)
+static void append_block_node(const struct sim_heap_builder *b, uint8_t *list, uint64_t va)
 {
 	const uint64_t last = get_le64(list + 8);
 
@@ -214,13 +215,14 @@ static void put_lists(const struct sim_heap_builder *b, struct pool *p, uint8_t 
 			seen = r->va;
 			ranges++;
 			reserved += (uint64_t)r->pages << PAGE_SHIFT;
-			append(b, root + 0x18,
-			       put_node(b, p, r->va, (uint64_t)r->pages << PAGE_SHIFT, 0));
+			append_block_node(
+				b, root + 0x18,
+				put_node(b, p, r->va, (uint64_t)r->pages << PAGE_SHIFT, 0));
 		}
 		if (of->waits) {
 			n_freed++;
 			freed += sim__page_heap_size(of->requested) + PAGE_SIZE;
-			append(b, root + 0xb8, put_block_node(b, p, of));
+			append_block_node(b, root + 0xb8, put_block_node(b, p, of));
 		}
 	}
 	put_le32(root + 0x28, ranges); /* nVirtualStorageRanges, -Bytes */
@@ -229,7 +231,7 @@ static void put_lists(const struct sim_heap_builder *b, struct pool *p, uint8_t 
 	put_le64(root + 0xd0, freed);
 }
 
-static bool put_nodes(struct sim_heap_builder *b, uint8_t *root)
+static bool put_page_heap_nodes(struct sim_heap_builder *b, uint8_t *root)
 {
 	const uint64_t bytes = (NODE * (2 * b->block_count + 1) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
 	struct pool p = { .va = sim__heap_region_place(b, bytes) };
@@ -250,9 +252,9 @@ static bool put_nodes(struct sim_heap_builder *b, uint8_t *root)
 	p.busy = busy;
 	/* BusyNodesTable: the first node is its own root's right child. */
 	put_le64(root + 0x38, b->page_heap + ROOT_AT + 0x38);
-	put_le64(root + 0x48, put_tree(b, &p, 0, p.n_busy, b->page_heap + ROOT_AT + 0x38));
+	put_le64(root + 0x48, put_block_tree(b, &p, 0, p.n_busy, b->page_heap + ROOT_AT + 0x38));
 	put_le32(root + 0x64, (uint32_t)p.n_busy); /* NumberGenericTableElements, DepthOfTree */
-	put_le32(root + 0x68, depth_of(p.n_busy));
+	put_le32(root + 0x68, block_tree_depth(p.n_busy));
 	put_le32(root + 0xa8, (uint32_t)p.n_busy); /* nBusyAllocations, bytes */
 	put_le64(root + 0xb0, committed);
 	put_le64(root + 0x110, accessible);
@@ -322,7 +324,7 @@ static void drop_repeated(struct sim_heap *ret)
 	ret->page_block_count = n;
 }
 
-static bool tell_blocks(struct sim_heap_builder *b, struct sim_heap *ret)
+static bool tell_page_heap_blocks(struct sim_heap_builder *b, struct sim_heap *ret)
 {
 	ret->page_blocks = calloc(b->block_count + 1, sizeof(*ret->page_blocks));
 	if (!ret->page_blocks)
@@ -361,7 +363,7 @@ void sim__page_heap_write(struct sim_heap_builder *b, struct sim_heap *ret)
 	put_le32(root + 0x14c, (uint32_t)sim_draw(&b->random)); /* Seed */
 	put_le64(root + 0x150, b->plan.base);                   /* NormalHeap */
 	put_queue(b, ret);
-	if (!put_nodes(b, root) || !tell_blocks(b, ret)) {
+	if (!put_page_heap_nodes(b, root) || !tell_page_heap_blocks(b, ret)) {
 		sim__heap_fail(b, NULL);
 		return;
 	}

@@ -67,7 +67,7 @@ static void fill_text(uint64_t *random, uint8_t *at, uint64_t size, unsigned wid
 	}
 }
 
-static void fill(struct program *p, uint32_t block, uint64_t size)
+static void fill_block(struct program *p, uint32_t block, uint64_t size)
 {
 	uint64_t *random = &p->b->random;
 	const unsigned kind = (unsigned)sim_below(random, 5);
@@ -87,14 +87,14 @@ static void fill(struct program *p, uint32_t block, uint64_t size)
 			put_le32(at + i, (uint32_t)sim_below(random, 1000));
 }
 
-static void allocate(struct program *p)
+static void allocate_block(struct program *p)
 {
 	const bool popular = sim_below(&p->b->random, 10) < 7;
 	const uint32_t size =
 		popular ? p->popular[sim_below(&p->b->random, POPULAR)] : draw_size(p, p->max);
 	const uint32_t block = sim__heap_alloc(p->b, size);
 
-	fill(p, block, size);
+	fill_block(p, block, size);
 	p->live[p->count++] = block;
 }
 
@@ -106,7 +106,7 @@ static void free_one(struct program *p)
 	p->live[i] = p->live[--p->count];
 }
 
-static void shuffle(struct program *p)
+static void shuffle_live_blocks(struct program *p)
 {
 	for (size_t i = p->count; i > 1; i--) {
 		const size_t with = sim_below(&p->b->random, i);
@@ -121,7 +121,7 @@ static void shuffle(struct program *p)
  * From one of the blocks live[first] to live[last - 1] to live[to], at one of its first words that
  * has none yet. False: there was no room.
  */
-static bool refer(struct program *p, uint8_t *used, size_t first, size_t last, size_t to)
+static bool refer_forward(struct program *p, uint8_t *used, size_t first, size_t last, size_t to)
 {
 	struct sim_heap_builder *b = p->b;
 	const size_t from = first + sim_below(&b->random, last - first);
@@ -139,7 +139,7 @@ static bool refer(struct program *p, uint8_t *used, size_t first, size_t last, s
 }
 
 /* The first `leaks` of the blocks leak; each third is referred to by the one before it. */
-static bool connect(struct program *p)
+static bool connect_blocks(struct program *p)
 {
 	struct sim_heap_builder *b = p->b;
 	const size_t leaks = MIN(p->count, b->plan.leaks);
@@ -147,16 +147,17 @@ static bool connect(struct program *p)
 
 	if (!used)
 		return false;
-	shuffle(p);
+	shuffle_live_blocks(p);
 	for (size_t i = 2; i < leaks; i += 3)
-		refer(p, used, i - 1, i, i);
+		refer_forward(p, used, i - 1, i, i);
 	for (size_t i = leaks; i < p->count; i++) {
 		const size_t first = i > leaks + DEPTH ? i - DEPTH : leaks;
 		bool linked = false;
 
 		for (unsigned tries = i < leaks + b->plan.kept ? 0 : 4;
 		     tries && !linked && i > first; tries--)
-			linked = sim_below(&b->random, ROOTS) && refer(p, used, first, i, i);
+			linked =
+				sim_below(&b->random, ROOTS) && refer_forward(p, used, first, i, i);
 		if (!linked)
 			sim__heap_root(b, p->live[i]);
 	}
@@ -167,12 +168,12 @@ static bool connect(struct program *p)
  * As a document that is closed: blocks that were made one after the other are freed so, and leave
  * free chunks full of headers of before.
  */
-static void release(struct program *p, uint64_t runs)
+static void release_runs(struct program *p, uint64_t runs)
 {
 	const size_t before = p->count;
 
 	for (uint64_t i = 0; i < runs * (RUN + 1) && !p->b->failed; i++)
-		allocate(p);
+		allocate_block(p);
 	if (p->b->failed)
 		return;
 	for (uint64_t i = 0; i < runs * (RUN + 1); i++)
@@ -188,7 +189,7 @@ static void take_large(struct program *p, uint64_t size)
 	const uint32_t block = sim__heap_alloc(p->b, size);
 
 	/* What is large is hardly ever written as a whole. */
-	fill(p, block, p->b->hp ? MIN(size, LARGE_WRITTEN) : size);
+	fill_block(p, block, p->b->hp ? MIN(size, LARGE_WRITTEN) : size);
 	p->live[p->count++] = block;
 }
 
@@ -209,7 +210,7 @@ static void take_large_of_each(struct program *p, uint32_t count)
 	}
 }
 
-static bool work(struct program *p)
+static bool run_program(struct program *p)
 {
 	const struct sim_heap_plan *plan = &p->b->plan;
 	const uint64_t runs =
@@ -218,16 +219,16 @@ static bool work(struct program *p)
 	for (size_t i = 0; i < POPULAR; i++)
 		p->popular[i] = draw_size(p, MAX(p->min, MIN(p->max, 1024)));
 	while (p->count < plan->allocations - runs && !p->b->failed) {
-		allocate(p);
+		allocate_block(p);
 		if (plan->churn && p->count && sim_below(&p->b->random, 100) < 2 * plan->churn)
 			free_one(p);
 	}
-	release(p, runs);
+	release_runs(p, runs);
 	if (p->b->hp)
 		take_large_of_each(p, plan->virtual_blocks);
 	for (uint32_t i = 0; !p->b->hp && i < plan->virtual_blocks && !p->b->failed; i++)
 		take_large(p, 0x100000 + sim_below(&p->b->random, 0x100000));
-	return p->b->failed || connect(p);
+	return p->b->failed || connect_blocks(p);
 }
 
 /*
@@ -248,14 +249,15 @@ static void leave_traces(struct program *p)
 			if (k == leaks || c->state != CHUNK_FREE ||
 			    bytes < b->header + 4 * b->pointer)
 				continue;
-			put_pointer(b,
-				    sim__heap_segment(b, i)->bytes + (uint64_t)c->at * b->unit +
-					    b->header + 2 * b->pointer,
-				    b->blocks[p->live[k++]].address);
+			put_heap_pointer(b,
+					 sim__heap_segment(b, i)->bytes +
+						 (uint64_t)c->at * b->unit + b->header +
+						 2 * b->pointer,
+					 b->blocks[p->live[k++]].address);
 		}
 }
 
-static bool make_hole(struct sim_heap_builder *b, unsigned bin)
+static bool make_heap_hole(struct sim_heap_builder *b, unsigned bin)
 {
 	for (uint32_t i = b->bins[bin]; i != NO_CHUNK; i = b->chunks[i].bin_after)
 		if (sim__chunk_decommit(b, i))
@@ -269,7 +271,7 @@ static void make_holes(struct sim_heap_builder *b)
 	uint32_t left = b->plan.holes;
 
 	for (unsigned bin = BINS; left && bin-- > PAGE_SIZE / 16;)
-		while (left && make_hole(b, bin))
+		while (left && make_heap_hole(b, bin))
 			left--;
 }
 
@@ -291,7 +293,7 @@ enum status sim__heap_work(struct sim_heap_builder *b, struct err *e)
 	if (!live)
 		return err_set(e, ST_NOMEM, "a program's heap");
 	p.live = live;
-	if (!work(&p))
+	if (!run_program(&p))
 		return err_set(e, ST_NOMEM, "a program's heap");
 	if (!b->failed) {
 		make_holes(b);
@@ -334,7 +336,7 @@ bool sim__heap_step(struct sim_heap_builder *b, struct sim_heap_event *ret)
 		const uint64_t size = b->blocks[like].requested;
 
 		block = sim__heap_alloc(b, size);
-		fill(&p, block, size);
+		fill_block(&p, block, size);
 	}
 	if (!b->failed)
 		sim__heap_rewrite(b);

@@ -27,15 +27,15 @@ uint64_t sim__hp_va(const struct sim_heap_builder *b, uint32_t segment, uint32_t
 	return b->regions[s->region].va + ((uint64_t)unit << sim__hp_contexts[s->context].shift);
 }
 
-static uint8_t *bytes_of(const struct sim_heap_builder *b, uint32_t segment, uint32_t unit)
+static uint8_t *hp_segment_bytes(const struct sim_heap_builder *b, uint32_t segment, uint32_t unit)
 {
 	const struct hp_segment *s = &b->hp->segments[segment];
 
 	return b->regions[s->region].bytes + ((uint64_t)unit << sim__hp_contexts[s->context].shift);
 }
 
-static void commit(const struct sim_heap_builder *b, uint32_t segment, uint32_t unit,
-		   uint64_t bytes, bool there)
+static void hp_commit(const struct sim_heap_builder *b, uint32_t segment, uint32_t unit,
+		      uint64_t bytes, bool there)
 {
 	const struct hp_segment *s = &b->hp->segments[segment];
 	const uint32_t page = unit << (sim__hp_contexts[s->context].shift - PAGE_SHIFT);
@@ -44,7 +44,7 @@ static void commit(const struct sim_heap_builder *b, uint32_t segment, uint32_t 
 	       (bytes + PAGE_SIZE - 1) >> PAGE_SHIFT);
 }
 
-static bool segment_add(struct sim_heap_builder *b, uint32_t context)
+static bool hp_segment_add(struct sim_heap_builder *b, uint32_t context)
 {
 	const uint64_t size = sim__hp_contexts[context].segment;
 	struct hp *h = b->hp;
@@ -85,7 +85,7 @@ static bool take_range(struct sim_heap_builder *b, uint32_t context, uint32_t un
 		struct hp_segment *s;
 		uint32_t unit;
 
-		if (i == h->segment_count && !segment_add(b, context))
+		if (i == h->segment_count && !hp_segment_add(b, context))
 			return false;
 		s = &h->segments[i];
 		unit = s->context == context ? find_units(s, units) : 0;
@@ -117,7 +117,7 @@ uint32_t sim__hp_bucket_size(uint32_t bucket)
 	return 0x2000 + 512 * (bucket - 112);
 }
 
-static uint32_t bucket_of(uint32_t size)
+static uint32_t hp_bucket_of(uint32_t size)
 {
 	uint32_t bucket = 1;
 
@@ -127,7 +127,7 @@ static uint32_t bucket_of(uint32_t size)
 }
 
 /* Two bits for each block, in whole words. */
-static uint32_t first_block(uint32_t count)
+static uint32_t lfh_first_block(uint32_t count)
 {
 	return (HP_LFH_BITMAP + (count + 31) / 32 * 8 + 15) & ~15u;
 }
@@ -141,9 +141,9 @@ static struct hp_lfh *lfh_add(struct sim_heap_builder *b, uint32_t bucket)
 	struct hp_lfh n = { .units = units, .bucket = bucket, .count = bytes / size };
 	uint32_t committed = bytes, *owners;
 
-	while (first_block(n.count) + n.count * size > bytes)
+	while (lfh_first_block(n.count) + n.count * size > bytes)
 		n.count--;
-	n.first = first_block(n.count);
+	n.first = lfh_first_block(n.count);
 	/* Of some the end is not committed yet. */
 	if (units > 3 && !sim_below(&b->random, 4))
 		committed -= (units / 3) << PAGE_SHIFT;
@@ -160,8 +160,8 @@ static struct hp_lfh *lfh_add(struct sim_heap_builder *b, uint32_t bucket)
 		return NULL;
 	if (!take_range(b, 0, units, HP_LFH, &n.segment, &n.unit))
 		return NULL;
-	commit(b, n.segment, n.unit, committed, true);
-	memset(bytes_of(b, n.segment, n.unit), 0, n.first);
+	hp_commit(b, n.segment, n.unit, committed, true);
+	memset(hp_segment_bytes(b, n.segment, n.unit), 0, n.first);
 	n.blocks = (uint32_t)b->lfh_owner_count;
 	for (uint32_t i = 0; i < n.count; i++)
 		b->lfh_owner[b->lfh_owner_count++] = SIM_HEAP_NO_BLOCK;
@@ -179,10 +179,10 @@ static void put_unused(uint8_t *end, uint64_t unused)
 		put_le16(end - 2, (uint16_t)unused);
 }
 
-static void put_bit(const struct sim_heap_builder *b, const struct hp_lfh *s, uint32_t index,
-		    unsigned bits)
+static void lfh_put_bits(const struct sim_heap_builder *b, const struct hp_lfh *s, uint32_t index,
+			 unsigned bits)
 {
-	uint8_t *at = bytes_of(b, s->segment, s->unit) + HP_LFH_BITMAP + index / 4;
+	uint8_t *at = hp_segment_bytes(b, s->segment, s->unit) + HP_LFH_BITMAP + index / 4;
 	const unsigned shift = 2 * (index % 4);
 
 	*at = (uint8_t)((*at & ~(3u << shift)) | bits << shift);
@@ -190,7 +190,7 @@ static void put_bit(const struct sim_heap_builder *b, const struct hp_lfh *s, ui
 
 static bool lfh_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret)
 {
-	const uint32_t bucket = bucket_of((uint32_t)size), whole = sim__hp_bucket_size(bucket);
+	const uint32_t bucket = hp_bucket_of((uint32_t)size), whole = sim__hp_bucket_size(bucket);
 	struct hp *h = b->hp;
 	struct hp_lfh *s = NULL;
 	uint32_t index;
@@ -214,14 +214,15 @@ static bool lfh_alloc(struct sim_heap_builder *b, uint64_t size, struct block *r
 	while (b->lfh_owner[s->blocks + index] != SIM_HEAP_NO_BLOCK)
 		index = (index + 1) % s->usable;
 	s->free--;
-	put_bit(b, s, index, size < whole ? 3 : 1);
+	lfh_put_bits(b, s, index, size < whole ? 3 : 1);
 	*ret = (struct block){ .address = sim__hp_va(b, s->segment, s->unit) + s->first +
 					  (uint64_t)index * whole,
 			       .requested = size,
 			       .place = (uint32_t)(s - h->lfh),
 			       .index = index,
 			       .kind = SIM_HEAP_LFH };
-	put_unused(bytes_of(b, s->segment, s->unit) + s->first + (uint64_t)(index + 1) * whole,
+	put_unused(hp_segment_bytes(b, s->segment, s->unit) + s->first +
+			   (uint64_t)(index + 1) * whole,
 		   whole - size);
 	return true;
 }
@@ -244,7 +245,7 @@ static void chunk_put(const struct sim_heap_builder *b, uint32_t chunk)
 	const struct hp_vs *v = &b->hp->vs[c->vs];
 	const uint64_t va = sim__hp_chunk_va(b, chunk), key = b->plan.hp_keys[0];
 	const uint64_t previous = c->before == HP_NONE ? 0 : b->hp->chunks[c->before].size;
-	uint8_t *at = bytes_of(b, v->segment, v->unit) + 16 * (uint64_t)c->at;
+	uint8_t *at = hp_segment_bytes(b, v->segment, v->unit) + 16 * (uint64_t)c->at;
 
 	put_le64(at,
 		 ((uint64_t)c->size << 16 | previous << 32 | (uint64_t)c->busy << 48) ^ va ^ key);
@@ -295,7 +296,7 @@ static bool vs_add(struct sim_heap_builder *b, uint32_t size)
 		return false;
 	if (!take_range(b, 0, units, HP_VS, &n.segment, &n.unit))
 		return false;
-	commit(b, n.segment, n.unit, (uint64_t)units << PAGE_SHIFT, true);
+	hp_commit(b, n.segment, n.unit, (uint64_t)units << PAGE_SHIFT, true);
 	h->vs[h->vs_count] = n;
 	n.first = chunk_insert(b, (uint32_t)h->vs_count, HP_NONE, HP_VS_FIRST / 16,
 			       ((units << PAGE_SHIFT) - HP_VS_FIRST) / 16);
@@ -307,7 +308,7 @@ static bool vs_add(struct sim_heap_builder *b, uint32_t size)
 }
 
 /* The smallest free chunk that is large enough, of those that are looked at. */
-static uint32_t find_chunk(const struct sim_heap_builder *b, uint32_t size)
+static uint32_t vs_find_chunk(const struct sim_heap_builder *b, uint32_t size)
 {
 	const struct hp *h = b->hp;
 	uint32_t best = HP_NONE;
@@ -324,7 +325,7 @@ static bool vs_alloc(struct sim_heap_builder *b, uint64_t size, struct block *re
 {
 	const uint32_t need = MAX((uint32_t)((size + HP_VS_HEADER + 15) / 16), CHUNK_LEAST);
 	struct hp *h = b->hp;
-	uint32_t chunk = find_chunk(b, need), rest;
+	uint32_t chunk = vs_find_chunk(b, need), rest;
 	uint64_t unused;
 	const struct hp_vs *v;
 
@@ -345,7 +346,7 @@ static bool vs_alloc(struct sim_heap_builder *b, uint64_t size, struct block *re
 	unused = 16 * (uint64_t)h->chunks[chunk].size - HP_VS_HEADER - size;
 	h->chunks[chunk].unused = unused != 0;
 	chunk_put_both(b, chunk);
-	put_unused(bytes_of(b, v->segment, v->unit) +
+	put_unused(hp_segment_bytes(b, v->segment, v->unit) +
 			   16 * (uint64_t)(h->chunks[chunk].at + h->chunks[chunk].size),
 		   unused);
 	*ret = (struct block){ .address = sim__hp_chunk_va(b, chunk) + HP_VS_HEADER,
@@ -356,7 +357,7 @@ static bool vs_alloc(struct sim_heap_builder *b, uint64_t size, struct block *re
 }
 
 /* The second of two free neighbours joins the first. */
-static void merge(struct hp *h, uint32_t chunk)
+static void vs_merge(struct hp *h, uint32_t chunk)
 {
 	struct hp_chunk *c = &h->chunks[chunk];
 	struct hp_chunk *next = &h->chunks[c->after];
@@ -374,10 +375,10 @@ static void vs_free(struct sim_heap_builder *b, uint32_t chunk)
 
 	h->chunks[chunk].busy = false;
 	if (h->chunks[chunk].after != HP_NONE && !h->chunks[h->chunks[chunk].after].busy)
-		merge(h, chunk);
+		vs_merge(h, chunk);
 	if (h->chunks[chunk].before != HP_NONE && !h->chunks[h->chunks[chunk].before].busy) {
 		chunk = h->chunks[chunk].before;
-		merge(h, chunk);
+		vs_merge(h, chunk);
 	}
 	chunk_put_both(b, chunk);
 }
@@ -395,7 +396,7 @@ static bool range_alloc(struct sim_heap_builder *b, uint64_t size, struct block 
 
 	if (!take_range(b, context, units, HP_BLOCK, &segment, &unit))
 		return false;
-	commit(b, segment, unit, size, true);
+	hp_commit(b, segment, unit, size, true);
 	b->hp->segments[segment].unused[unit] = (uint32_t)(((uint64_t)units << shift) - size);
 	*ret = (struct block){ .address = sim__hp_va(b, segment, unit),
 			       .requested = size,
@@ -410,9 +411,9 @@ static void range_free(struct sim_heap_builder *b, const struct block *of)
 	struct hp_segment *s = &b->hp->segments[of->place];
 	const uint32_t units = s->units[of->index];
 
-	memset(bytes_of(b, of->place, of->index), 0,
+	memset(hp_segment_bytes(b, of->place, of->index), 0,
 	       (uint64_t)units << sim__hp_contexts[s->context].shift);
-	commit(b, of->place, of->index, of->requested, false);
+	hp_commit(b, of->place, of->index, of->requested, false);
 	memset(s->range + of->index, HP_FREE, units);
 }
 
@@ -446,7 +447,7 @@ bool sim__hp_create(struct sim_heap_builder *b)
 	b->hp->metadata = SIZE_MAX;
 	/* The head, and what its callbacks have allocated behind it: buckets. */
 	return sim__heap_region_add(b, b->plan.base, UINT64_C(0x10000), UINT64_C(0x8000)) &&
-	       segment_add(b, 0);
+	       hp_segment_add(b, 0);
 }
 
 bool sim__hp_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret)
@@ -469,7 +470,7 @@ void sim__hp_free(struct sim_heap_builder *b, const struct block *of)
 	case SIM_HEAP_LFH:
 		s = &b->hp->lfh[of->place];
 		b->lfh_owner[s->blocks + of->index] = SIM_HEAP_NO_BLOCK;
-		put_bit(b, s, of->index, 0);
+		lfh_put_bits(b, s, of->index, 0);
 		s->free++;
 		break;
 	case SIM_HEAP_VS:

@@ -38,7 +38,7 @@ struct node {
 	uint64_t va, key;
 };
 
-static int compare_nodes(const void *x, const void *y)
+static int compare_tree_nodes(const void *x, const void *y)
 {
 	const struct node *a = x, *b = y;
 
@@ -47,7 +47,7 @@ static int compare_nodes(const void *x, const void *y)
 	return a->va < b->va ? -1 : a->va > b->va;
 }
 
-static unsigned depth_of(size_t count)
+static unsigned rb_tree_depth(size_t count)
 {
 	unsigned depth = 0;
 
@@ -57,8 +57,8 @@ static unsigned depth_of(size_t count)
 }
 
 /* `left` levels are below the node. Its address; 0: there is none. */
-static uint64_t put_nodes(const struct sim_heap_builder *b, const struct node *nodes, size_t count,
-			  uint64_t parent, unsigned left)
+static uint64_t put_tree_nodes(const struct sim_heap_builder *b, const struct node *nodes,
+			       size_t count, uint64_t parent, unsigned left)
 {
 	const size_t middle = count / 2;
 	uint8_t *at;
@@ -66,19 +66,19 @@ static uint64_t put_nodes(const struct sim_heap_builder *b, const struct node *n
 	if (!count)
 		return 0;
 	at = sim__heap_at(b, nodes[middle].va);
-	put_le64(at, put_nodes(b, nodes, middle, nodes[middle].va, left - 1));
-	put_le64(at + 8,
-		 put_nodes(b, nodes + middle + 1, count - middle - 1, nodes[middle].va, left - 1));
+	put_le64(at, put_tree_nodes(b, nodes, middle, nodes[middle].va, left - 1));
+	put_le64(at + 8, put_tree_nodes(b, nodes + middle + 1, count - middle - 1, nodes[middle].va,
+					left - 1));
 	put_le64(at + 16, parent | (left == 1 && parent)); /* ParentValue; 1: red */
 	return nodes[middle].va;
 }
 
 /* Root and least node of _RTL_RB_TREE. */
-static void put_tree(const struct sim_heap_builder *b, uint64_t tree, struct node *nodes,
-		     size_t count)
+static void put_rb_tree(const struct sim_heap_builder *b, uint64_t tree, struct node *nodes,
+			size_t count)
 {
-	array_sort(nodes, count, sizeof(*nodes), compare_nodes);
-	put_le64(sim__heap_at(b, tree), put_nodes(b, nodes, count, 0, depth_of(count)));
+	array_sort(nodes, count, sizeof(*nodes), compare_tree_nodes);
+	put_le64(sim__heap_at(b, tree), put_tree_nodes(b, nodes, count, 0, rb_tree_depth(count)));
 	put_le64(sim__heap_at(b, tree) + 8, count ? nodes[0].va : 0);
 }
 
@@ -104,8 +104,8 @@ static uint32_t committed_pages(const struct sim_heap_builder *b, const struct h
 }
 
 /* A range of units, the first of which says what it is. The last byte of the others: how far. */
-static void put_range(const struct sim_heap_builder *b, const struct hp_segment *s, uint32_t unit,
-		      uint32_t units)
+static void put_unit_range(const struct sim_heap_builder *b, const struct hp_segment *s,
+			   uint32_t unit, uint32_t units)
 {
 	static const uint8_t kinds[] = { [HP_BLOCK] = 0, [HP_LFH] = 8, [HP_VS] = 0xc };
 	const enum hp_range range = s->range[unit];
@@ -149,7 +149,7 @@ static void put_segment(const struct sim_heap_builder *b, uint32_t i, struct nod
 	put_le64(r->bytes + 0x10, r->va ^ context ^ b->plan.hp_keys[0] ^ PAGE_SIGNATURE);
 	for (uint32_t unit = HP_FIRST_UNIT, units; unit < HP_UNITS; unit += units) {
 		units = range_units(s, unit);
-		put_range(b, s, unit, units);
+		put_unit_range(b, s, unit, units);
 		if (s->range[unit] == HP_FREE)
 			free[(*n_free)++] =
 				(struct node){ .va = r->va + DESCRIPTOR * unit, .key = units };
@@ -157,7 +157,7 @@ static void put_segment(const struct sim_heap_builder *b, uint32_t i, struct nod
 	sim__heap_list_append(b, context + 0x48, r->va);
 }
 
-static void put_context(const struct sim_heap_builder *b, uint32_t i, struct node *nodes)
+static void put_segment_context(const struct sim_heap_builder *b, uint32_t i, struct node *nodes)
 {
 	const struct hp_context *c = &sim__hp_contexts[i];
 	const uint64_t va = context_va(b, i);
@@ -179,7 +179,7 @@ static void put_context(const struct sim_heap_builder *b, uint32_t i, struct nod
 			count++;
 		}
 	put_le64(at + 0x58, count);
-	put_tree(b, va + 0x60, nodes, n_free);
+	put_rb_tree(b, va + 0x60, nodes, n_free);
 }
 
 /*
@@ -224,7 +224,7 @@ static void put_vs(const struct sim_heap_builder *b, struct node *nodes)
 							 .key = h->chunks[i].size };
 			free_units += h->chunks[i].size;
 		}
-	put_tree(b, context + 0x10, nodes, n_free);
+	put_rb_tree(b, context + 0x10, nodes, n_free);
 	put_le64(sim__heap_at(b, context + 0x30), units);
 	put_le64(sim__heap_at(b, context + 0x38), free_units);
 }
@@ -311,7 +311,7 @@ static void put_large(struct sim_heap_builder *b, struct node *nodes)
 		pages += whole >> PAGE_SHIFT;
 		nodes[count++] = (struct node){ .va = va, .key = of->address };
 	}
-	put_tree(b, b->plan.base + 0x48, nodes, count);
+	put_rb_tree(b, b->plan.base + 0x48, nodes, count);
 	put_le64(sim__heap_at(b, b->plan.base + 0x58), pages); /* reserved, committed */
 	put_le64(sim__heap_at(b, b->plan.base + 0x60), pages);
 }
@@ -320,7 +320,7 @@ static void put_large(struct sim_heap_builder *b, struct node *nodes)
  * The whole
  */
 
-static void put_head(const struct sim_heap_builder *b, struct sim_heap *ret)
+static void put_segment_heap_head(const struct sim_heap_builder *b, struct sim_heap *ret)
 {
 	uint8_t *at = sim__heap_at(b, b->plan.base);
 
@@ -352,16 +352,16 @@ void sim__hp_write(struct sim_heap_builder *b, struct sim_heap *ret)
 	if (b->failed)
 		return;
 	for (uint32_t i = 0; i < HP_CONTEXTS; i++)
-		put_context(b, i, nodes);
+		put_segment_context(b, i, nodes);
 	put_vs(b, nodes);
 	put_lfh(b);
-	put_head(b, ret);
+	put_segment_heap_head(b, ret);
 	ret->address = b->plan.base;
 	ret->lfh_key = (uint32_t)b->plan.hp_keys[1];
 }
 
-static void tell_block(struct sim_heap *ret, uint64_t address, uint64_t requested, uint64_t block,
-		       enum sim_heap_kind kind)
+static void tell_sim_allocation(struct sim_heap *ret, uint64_t address, uint64_t requested,
+				uint64_t block, enum sim_heap_kind kind)
 {
 	ret->allocations[ret->count++] = (struct sim_allocation){ .address = address,
 								  .requested = requested,
@@ -380,23 +380,24 @@ void sim__hp_tell(const struct sim_heap_builder *b, struct sim_heap *ret)
 		const uint64_t va = sim__hp_va(b, s->segment, s->unit);
 		const uint32_t size = sim__hp_bucket_size(s->bucket);
 
-		tell_block(ret, va, (uint64_t)s->units << PAGE_SHIFT,
-			   (uint64_t)s->units << PAGE_SHIFT, SIM_HEAP_OWN);
+		tell_sim_allocation(ret, va, (uint64_t)s->units << PAGE_SHIFT,
+				    (uint64_t)s->units << PAGE_SHIFT, SIM_HEAP_OWN);
 		for (uint32_t k = 0; k < s->usable; k++)
 			if (b->lfh_owner[s->blocks + k] == SIM_HEAP_NO_BLOCK)
-				tell_block(ret, va + s->first + (uint64_t)k * size, size, size,
-					   SIM_HEAP_LFH);
+				tell_sim_allocation(ret, va + s->first + (uint64_t)k * size, size,
+						    size, SIM_HEAP_LFH);
 	}
 	for (size_t i = 0; i < h->vs_count; i++) {
 		const struct hp_vs *v = &h->vs[i];
 		const uint64_t size = (uint64_t)h->segments[v->segment].units[v->unit]
 				      << PAGE_SHIFT;
 
-		tell_block(ret, sim__hp_va(b, v->segment, v->unit), size, size, SIM_HEAP_OWN);
+		tell_sim_allocation(ret, sim__hp_va(b, v->segment, v->unit), size, size,
+				    SIM_HEAP_OWN);
 	}
 	for (uint32_t i = 0; i < h->chunk_count; i++)
 		if (!h->chunks[i].busy && !h->chunks[i].gone)
-			tell_block(ret, sim__hp_chunk_va(b, i) + HP_VS_HEADER,
-				   16 * (uint64_t)h->chunks[i].size - HP_VS_HEADER,
-				   16 * (uint64_t)h->chunks[i].size, SIM_HEAP_VS);
+			tell_sim_allocation(ret, sim__hp_chunk_va(b, i) + HP_VS_HEADER,
+					    16 * (uint64_t)h->chunks[i].size - HP_VS_HEADER,
+					    16 * (uint64_t)h->chunks[i].size, SIM_HEAP_VS);
 }

@@ -47,8 +47,8 @@ void sim__heap_list_init(const struct sim_heap_builder *b, uint64_t head)
 {
 	uint8_t *at = sim__heap_at(b, head);
 
-	put_pointer(b, at, head);
-	put_pointer(b, at + b->pointer, head);
+	put_heap_pointer(b, at, head);
+	put_heap_pointer(b, at + b->pointer, head);
 }
 
 void sim__heap_list_append(const struct sim_heap_builder *b, uint64_t head, uint64_t entry)
@@ -56,10 +56,10 @@ void sim__heap_list_append(const struct sim_heap_builder *b, uint64_t head, uint
 	uint8_t *at = sim__heap_at(b, head), *of = sim__heap_at(b, entry);
 	const uint64_t last = get_pointer(b, at + b->pointer);
 
-	put_pointer(b, of, head);
-	put_pointer(b, of + b->pointer, last);
-	put_pointer(b, sim__heap_at(b, last), entry);
-	put_pointer(b, at + b->pointer, entry);
+	put_heap_pointer(b, of, head);
+	put_heap_pointer(b, of + b->pointer, last);
+	put_heap_pointer(b, sim__heap_at(b, last), entry);
+	put_heap_pointer(b, at + b->pointer, entry);
 }
 
 /*
@@ -75,8 +75,8 @@ static void write_hole(const struct sim_heap_builder *b, const struct head *h, u
 	const uint64_t descriptor = sim__chunk_va(b, c->before) + b->header;
 	uint8_t *at = sim__heap_at(b, descriptor);
 
-	put_pointer(b, at + 4 * b->pointer, sim__chunk_va(b, hole));
-	put_pointer(b, at + 5 * b->pointer, (uint64_t)c->size * b->unit);
+	put_heap_pointer(b, at + 4 * b->pointer, sim__chunk_va(b, hole));
+	put_heap_pointer(b, at + 5 * b->pointer, (uint64_t)c->size * b->unit);
 	sim__heap_list_append(b, segment + SEGMENT_UCRS(b), descriptor + 2 * b->pointer);
 	if (!c->size) { /* nothing to be found in the list of the heap, we think */
 		sim__heap_list_init(b, descriptor);
@@ -101,13 +101,13 @@ static void write_segment(const struct sim_heap_builder *b, const struct head *h
 
 	put_le32(r->bytes + SEGMENT_SIGNED(b), SEGMENT_SIGNATURE);
 	put_le32(r->bytes + SEGMENT_SIGNED(b) + 4, i ? 0 : 2);
-	put_pointer(b, r->bytes + SEGMENT_HEAP(b), b->plan.base);
-	put_pointer(b, r->bytes + entry, r->va); /* BaseAddress, and so on */
+	put_heap_pointer(b, r->bytes + SEGMENT_HEAP(b), b->plan.base);
+	put_heap_pointer(b, r->bytes + entry, r->va); /* BaseAddress, and so on */
 	put_le32(r->bytes + entry + b->pointer, r->pages);
-	put_pointer(b, r->bytes + entry + 2 * b->pointer,
-		    r->va + (uint64_t)b->chunks[s->first].size * b->unit);
-	put_pointer(b, r->bytes + entry + 3 * b->pointer,
-		    r->va + ((uint64_t)r->pages << PAGE_SHIFT));
+	put_heap_pointer(b, r->bytes + entry + 2 * b->pointer,
+			 r->va + (uint64_t)b->chunks[s->first].size * b->unit);
+	put_heap_pointer(b, r->bytes + entry + 3 * b->pointer,
+			 r->va + ((uint64_t)r->pages << PAGE_SHIFT));
 	sim__heap_list_append(b, b->plan.base + h->segment_list, r->va + SEGMENT_ENTRY(b));
 	sim__heap_list_init(b, r->va + SEGMENT_UCRS(b));
 	for (uint32_t c = s->first; c != NO_CHUNK; c = b->chunks[c].after)
@@ -159,18 +159,18 @@ static void write_lookup(const struct sim_heap_builder *b, const struct head *h,
 		const uint32_t slot = MIN(free[i].size, sizes - 1);
 
 		beyond += free[i].size >= sizes;
-		put_pointer(b, head + hints + words * slot * b->pointer, free[i].link);
+		put_heap_pointer(b, head + hints + words * slot * b->pointer, free[i].link);
 		head[bits + slot / 8] |= (uint8_t)(1 << slot % 8);
 	}
 	put_le32(fields, sizes);
 	put_le32(fields + 4, words == 2);
 	put_le32(fields + 8, (uint32_t)count);
 	put_le32(fields + 12, beyond);
-	put_pointer(b, head + at + by_width(b, 0x20, 0x18), b->plan.base + h->free_lists);
-	put_pointer(b, head + at + by_width(b, 0x28, 0x1c), b->plan.base + bits);
-	put_pointer(b, head + at + by_width(b, 0x30, 0x20), b->plan.base + hints);
+	put_heap_pointer(b, head + at + by_width(b, 0x20, 0x18), b->plan.base + h->free_lists);
+	put_heap_pointer(b, head + at + by_width(b, 0x28, 0x1c), b->plan.base + bits);
+	put_heap_pointer(b, head + at + by_width(b, 0x30, 0x20), b->plan.base + hints);
 	/* BlocksIndex */
-	put_pointer(b, head + h->segment_list + 2 * b->pointer + 8, b->plan.base + at);
+	put_heap_pointer(b, head + h->segment_list + 2 * b->pointer + 8, b->plan.base + at);
 }
 
 static bool write_free(struct sim_heap_builder *b, const struct head *h, struct sim_heap *ret)
@@ -195,8 +195,8 @@ static bool write_free(struct sim_heap_builder *b, const struct head *h, struct 
 	for (size_t i = 0; i <= n; i++) {
 		const uint64_t now = i < n ? found[i].link : list;
 
-		put_pointer(b, sim__heap_at(b, last), now);
-		put_pointer(b, sim__heap_at(b, now) + b->pointer, last);
+		put_heap_pointer(b, sim__heap_at(b, last), now);
+		put_heap_pointer(b, sim__heap_at(b, now) + b->pointer, last);
 		last = now;
 	}
 	write_lookup(b, h, found, n);
@@ -221,27 +221,27 @@ static void write_head(const struct sim_heap_builder *b, const struct head *h, s
 	memcpy(at + by_width(b, 0x88, 0x50), b->encoding, sizeof(b->encoding));
 	put_le32(at + h->signature - 4, by_width(b, 0xff00, 0xfe00));
 	put_le32(at + h->signature, HEAP_SIGNATURE);
-	put_pointer(b, sizes, 0x100000); /* SegmentReserve, and so on */
-	put_pointer(b, sizes + w, 0x2000);
-	put_pointer(b, sizes + 2 * w, PAGE_SIZE / b->unit);
-	put_pointer(b, sizes + 3 * w, 0x10000 / b->unit);
-	put_pointer(b, sizes + 4 * w, ret->total_free);
-	put_pointer(b, sizes + 5 * w, by_width(b, 0, 0x7ffdefff));
+	put_heap_pointer(b, sizes, 0x100000); /* SegmentReserve, and so on */
+	put_heap_pointer(b, sizes + w, 0x2000);
+	put_heap_pointer(b, sizes + 2 * w, PAGE_SIZE / b->unit);
+	put_heap_pointer(b, sizes + 3 * w, 0x10000 / b->unit);
+	put_heap_pointer(b, sizes + 4 * w, ret->total_free);
+	put_heap_pointer(b, sizes + 5 * w, by_width(b, 0, 0x7ffdefff));
 	if (w == 8)
-		put_pointer(b, sizes + 5 * w, UINT64_C(0x7ffffffdefff));
+		put_heap_pointer(b, sizes + 5 * w, UINT64_C(0x7ffffffdefff));
 	put_le16(at + h->index, (uint16_t)(b->plan.index ? b->plan.index : 1));
-	put_pointer(b, at + h->ucr_list + 2 * w, 2 * b->unit - 1);
-	put_pointer(b, at + h->ucr_list + 3 * w, ~(uint64_t)(b->unit - 1));
+	put_heap_pointer(b, at + h->ucr_list + 2 * w, 2 * b->unit - 1);
+	put_heap_pointer(b, at + h->ucr_list + 3 * w, ~(uint64_t)(b->unit - 1));
 	if (h->user_context)
-		put_pointer(b, at + h->user_context, b->plan.user_context);
-	put_pointer(b, at + h->front_end, b->front_end);
+		put_heap_pointer(b, at + h->user_context, b->plan.user_context);
+	put_heap_pointer(b, at + h->front_end, b->front_end);
 	/* FrontHeapLockCount, FrontEndHeapType; what was asked for, from 8 on: 2 is the LFH */
 	at[h->front_end + w + 2] = b->front_end ? 2 : 0;
 	if (b->plan.layout != SIM_HEAP_7)
 		at[h->front_end + w + 3] = at[h->front_end + w + 2];
-	put_pointer(b, counters, ret->reserved);
-	put_pointer(b, counters + w, ret->committed);
-	put_pointer(b, counters + 3 * w, ret->virtual_bytes);
+	put_heap_pointer(b, counters, ret->reserved);
+	put_heap_pointer(b, counters + w, ret->committed);
+	put_heap_pointer(b, counters + 3 * w, ret->virtual_bytes);
 	put_le32(counters + 4 * w, ret->segments);
 	put_le32(counters + 4 * w + 4, ret->holes);
 }
@@ -272,7 +272,7 @@ static int compare_edge(const void *x, const void *y)
 }
 
 /* From the roots, along all pointers that blocks in use hold. */
-static bool mark(struct sim_heap_builder *b)
+static bool mark_reachable(struct sim_heap_builder *b)
 {
 	_cleanup_free_ uint32_t *stack = calloc(b->block_count + 1, sizeof(*stack));
 	_cleanup_free_ uint32_t *first = calloc(b->block_count + 1, sizeof(*first));
@@ -387,7 +387,7 @@ static bool tell_truth(struct sim_heap_builder *b, struct sim_heap *ret)
 
 	ret->allocations = calloc(room, sizeof(*ret->allocations));
 	ret->roots = calloc(b->block_count + 1, sizeof(*ret->roots));
-	if (!ret->allocations || !ret->roots || !mark(b)) {
+	if (!ret->allocations || !ret->roots || !mark_reachable(b)) {
 		sim__heap_fail(b, NULL);
 		return false;
 	}
@@ -406,7 +406,7 @@ static bool tell_truth(struct sim_heap_builder *b, struct sim_heap *ret)
 	return true;
 }
 
-static bool has_pages(const struct sim_heap_region *r)
+static bool has_committed_pages(const struct sim_heap_region *r)
 {
 	return memchr(r->committed, 1, r->pages) != NULL;
 }
@@ -442,7 +442,7 @@ static void hand_over_copies(struct sim_heap_builder *b, struct sim_heap *ret)
 static void hand_over(struct sim_heap_builder *b, struct sim_heap *ret)
 {
 	for (size_t i = 0; i < b->region_count; i++) {
-		if (has_pages(&b->regions[i])) {
+		if (has_committed_pages(&b->regions[i])) {
 			b->regions[ret->region_count++] = b->regions[i];
 			continue;
 		}

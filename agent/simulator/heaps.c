@@ -60,7 +60,7 @@ static uint64_t descriptor_of(const struct sim_making *x, uint32_t index)
 }
 
 /* The last one joins the ring, whose head is in ntdll's data. */
-static void link_heap(struct sim_making *x, uint32_t index, uint64_t heap)
+static void link_heap_descriptor(struct sim_making *x, uint32_t index, uint64_t heap)
 {
 	const uint64_t head = x->ntdll_data + HEAP_RING_AT, at = descriptor_of(x, index);
 	uint8_t *ring = x->ntdll_bytes + HEAP_RING_AT, *bytes = x->ring_bytes;
@@ -197,7 +197,7 @@ static void link_page_heap(struct sim_making *x, uint32_t index, const struct si
 	x->last_page_heap = at;
 }
 
-static void put_word(uint8_t *at, uint64_t word, size_t size)
+static void put_pointer_word(uint8_t *at, uint64_t word, size_t size)
 {
 	if (size == 8)
 		put_le64(at, word);
@@ -216,20 +216,20 @@ static bool put_roots(struct sim_making *x, uint32_t index, bool narrow, const s
 	uint32_t pages;
 
 	for (; i < h->root_count && x->roots + size <= IN_DATA; i++, x->roots += size)
-		put_word(x->program_bytes + DATA_AT + x->roots, h->roots[i], size);
+		put_pointer_word(x->program_bytes + DATA_AT + x->roots, h->roots[i], size);
 	if (i == h->root_count)
 		return true;
 	pages = (uint32_t)(((h->root_count - i) * size + PAGE_SIZE - 1) / PAGE_SIZE);
 	bytes = sim__making_private(x, sim__making_place(x, pages), pages, 0, pages);
 	for (size_t k = 0; bytes && i < h->root_count; i++, k++)
-		put_word(bytes + size * k, h->roots[i], size);
+		put_pointer_word(bytes + size * k, h->roots[i], size);
 	return bytes != NULL;
 }
 
 static void list_heap(struct sim_making *x, uint32_t index, uint64_t heap)
 {
 	if (x->ring)
-		link_heap(x, index, heap);
+		link_heap_descriptor(x, index, heap);
 	if (index == 1 || !x->ring) {
 		put_le64(x->ntdll_bytes + HEAPS_AT + 8 * (index - 1), heap);
 		put_le32(x->peb_bytes + 0xe8, index); /* NumberOfHeaps */
@@ -255,7 +255,7 @@ enum status sim__making_heap(struct sim_making *x, uint32_t index, bool narrow, 
 }
 
 /* Blocks are the main process's, which has eight times as many as another. */
-static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
+static struct sim_heap_plan heap_plan_of(struct sim_making *x, uint32_t index)
 {
 	const struct sim_spec *s = &x->in->m->spec;
 	const bool main = x->process == x->in->m->main;
@@ -331,8 +331,8 @@ static void make_narrow(const struct sim_making *x, uint32_t index, struct sim_h
 	plan->user_context = sim__wow64_descriptor(x, index);
 }
 
-static enum status make_heap(struct sim_making *x, uint32_t index, struct sim_heap_plan *plan,
-			     struct err *e)
+static enum status make_sim_heap(struct sim_making *x, uint32_t index, struct sim_heap_plan *plan,
+				 struct err *e)
 {
 	struct sim_heap h = { 0 };
 	enum status st;
@@ -348,13 +348,13 @@ static enum status make_heap(struct sim_making *x, uint32_t index, struct sim_he
 /* That of ntdll's other half. */
 static enum status make_own(struct sim_making *x, struct err *e)
 {
-	struct sim_heap_plan plan = plan_of(x, 1);
+	struct sim_heap_plan plan = heap_plan_of(x, 1);
 
 	plan.allocations = BLOCKS_OWN;
 	plan.more = MORE_OWN;
 	plan.virtual_blocks = 0;
 	plan.leaks = 0;
-	return make_heap(x, 1, &plan, e);
+	return make_sim_heap(x, 1, &plan, e);
 }
 
 enum status sim__making_heaps(struct sim_making *x, struct err *e)
@@ -381,11 +381,11 @@ enum status sim__making_heaps(struct sim_making *x, struct err *e)
 	if (!st && sim__leaker_is(x))
 		return sim__leaker_make(x, e);
 	for (uint32_t i = 1; i <= s->heaps && !st; i++) {
-		struct sim_heap_plan plan = plan_of(x, i);
+		struct sim_heap_plan plan = heap_plan_of(x, i);
 
 		if (x->narrow)
 			make_narrow(x, i, &plan);
-		st = make_heap(x, i, &plan, e);
+		st = make_sim_heap(x, i, &plan, e);
 	}
 	return st;
 }

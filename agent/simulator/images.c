@@ -53,7 +53,7 @@ void sim__image_put_base(const struct sim_image *image, uint8_t *headers, uint64
 		put_le64(optional + 24, base);
 }
 
-static void put_pointer(const struct sim_image *image, uint8_t *at, uint64_t to)
+static void put_image_pointer(const struct sim_image *image, uint8_t *at, uint64_t to)
 {
 	if (image->narrow)
 		put_le32(at, (uint32_t)to);
@@ -66,9 +66,10 @@ void sim__image_put_pointers(const struct sim_image *image, uint8_t *bytes, uint
 	for (uint32_t page = 1; page < image->data_at && image->linked != image->base; page++) {
 		uint8_t *at = bytes + (size_t)page * PAGE_SIZE;
 
-		put_pointer(image, at + POINTER_AT, base + PAGE_SIZE + 0x20);
+		put_image_pointer(image, at + POINTER_AT, base + PAGE_SIZE + 0x20);
 		if (page < image->text_pages)
-			put_pointer(image, at + PAGE_SIZE - CROSSING, base + PAGE_SIZE + 0xfff0);
+			put_image_pointer(image, at + PAGE_SIZE - CROSSING,
+					  base + PAGE_SIZE + 0xfff0);
 	}
 }
 
@@ -104,7 +105,7 @@ static uint8_t *put_width(const struct sim_image *image, uint8_t *pe)
 	return optional + (image->narrow ? 96 : 112);
 }
 
-static void put_headers(const struct sim_image *image, uint8_t *page)
+static void put_image_headers(const struct sim_image *image, uint8_t *page)
 {
 	const uint32_t rdata = 1 + image->text_pages;
 	uint8_t *pe = page + PE_HEADER, *optional = pe + 24;
@@ -133,7 +134,7 @@ static void put_headers(const struct sim_image *image, uint8_t *page)
 }
 
 /* The name of the PDB is that of the image. */
-static void put_debug(const struct sim_image *image, uint8_t *rdata)
+static void put_image_debug(const struct sim_image *image, uint8_t *rdata)
 {
 	const uint32_t rva = (1 + image->text_pages) * PAGE32;
 	const char *name = sim__image_name(image);
@@ -152,7 +153,7 @@ static void put_debug(const struct sim_image *image, uint8_t *rdata)
 }
 
 /* Code is nothing that runs: words that are drawn, and those that it is to have. */
-static void put_bytes(struct sim_image *image, uint8_t *bytes, uint64_t *random)
+static void put_image_bytes(struct sim_image *image, uint8_t *bytes, uint64_t *random)
 {
 	const size_t text = PAGE_SIZE, rdata = text + image->text_pages * PAGE32;
 
@@ -164,13 +165,13 @@ static void put_bytes(struct sim_image *image, uint8_t *bytes, uint64_t *random)
 		put_le64(image->guid + i, sim_draw(random));
 	memset(bytes + rdata, 0, 0x100);
 	memset(bytes + rdata + RDATA_SIZE, 0, RDATA_PAGES * PAGE_SIZE - RDATA_SIZE);
-	put_headers(image, bytes);
+	put_image_headers(image, bytes);
 	sim__image_put_pointers(image, bytes, image->base);
-	put_debug(image, bytes + rdata);
+	put_image_debug(image, bytes + rdata);
 }
 
 /* The data's last page is longer than what the file has of it. */
-static void lay_out(struct sim_image *image)
+static void lay_out_image(struct sim_image *image)
 {
 	struct sim_section *s = &image->section;
 	const uint32_t text = HEADERS_SIZE, rdata = text + image->text_pages * PAGE32;
@@ -203,7 +204,7 @@ enum status sim__image_make(struct sim_image *image, struct sim_pools *pools, ui
 {
 	uint8_t *bytes;
 
-	lay_out(image);
+	lay_out_image(image);
 	image->linked = !pools->m->spec.relocated ? image->base
 			: image->narrow           ? UINT64_C(0x10000000)
 						  : UINT64_C(0x180000000);
@@ -213,6 +214,6 @@ enum status sim__image_make(struct sim_image *image, struct sim_pools *pools, ui
 	bytes = calloc(image->section.pages, PAGE_SIZE);
 	if (!bytes)
 		return err_nomem(e);
-	put_bytes(image, bytes, random);
+	put_image_bytes(image, bytes, random);
 	return sim__section_make(&image->section, bytes, pools, random, e);
 }

@@ -61,7 +61,7 @@ uint64_t sim__making_place(struct sim_making *x, uint32_t pages)
 }
 
 /* `bytes` and `committed` are the regions' from here on, whatever happens. */
-static bool add_region(struct sim_making *x, uint64_t va, uint32_t pages, uint8_t *bytes)
+static bool add_inside_region(struct sim_making *x, uint64_t va, uint32_t pages, uint8_t *bytes)
 {
 	struct sim_region r = { .va = va, .pages = pages, .bytes = bytes };
 	struct err e;
@@ -86,11 +86,11 @@ uint8_t *sim__making_private(struct sim_making *x, uint64_t va, uint32_t pages, 
 		free(bytes);
 		return NULL;
 	}
-	return add_region(x, va + (uint64_t)from * PAGE_SIZE, count, bytes) ? bytes : NULL;
+	return add_inside_region(x, va + (uint64_t)from * PAGE_SIZE, count, bytes) ? bytes : NULL;
 }
 
-static bool add_mapped(struct sim_making *x, uint64_t va, const struct sim_section *s,
-		       enum sim_protection protection, uint32_t from)
+static bool add_mapped_vad(struct sim_making *x, uint64_t va, const struct sim_section *s,
+			   enum sim_protection protection, uint32_t from)
 {
 	return sim__vads_add(&x->vads, &(struct sim_vad){
 					       .first = SIM_VPN(va),
@@ -102,7 +102,8 @@ static bool add_mapped(struct sim_making *x, uint64_t va, const struct sim_secti
 }
 
 /* Text as UTF-16 behind *at, and the UNICODE_STRING for it. */
-static void put_string(uint8_t *string, const char *text, uint8_t *bytes, uint64_t va, size_t *at)
+static void put_unicode_string(uint8_t *string, const char *text, uint8_t *bytes, uint64_t va,
+			       size_t *at)
 {
 	const size_t len = strlen(text);
 
@@ -169,7 +170,7 @@ static void put_peb(struct sim_making *x)
 	put_le32(peb + 0x2c0, x->process > 3); /* SessionId */
 }
 
-static bool put_parameters(struct sim_making *x)
+static bool put_process_parameters(struct sim_making *x)
 {
 	const uint64_t va = sim__making_place(x, 1);
 	uint8_t *bytes = sim__making_private(x, va, 1, 0, 1);
@@ -181,11 +182,11 @@ static bool put_parameters(struct sim_making *x)
 	put_le32(bytes, PAGE_SIZE);
 	put_le32(bytes + 4, 0x400);
 	put_le32(bytes + 8, 1); /* its pointers are addresses */
-	put_string(bytes + 0x38, "C:\\Windows\\system32\\", bytes, va, &at);
+	put_unicode_string(bytes + 0x38, "C:\\Windows\\system32\\", bytes, va, &at);
 	snprintf(path, sizeof(path), "C:%s", x->program->path);
-	put_string(bytes + 0x60, path, bytes, va, &at);
+	put_unicode_string(bytes + 0x60, path, bytes, va, &at);
 	snprintf(path, sizeof(path), "\"C:%s\" -k %" PRIu32, x->program->path, x->process);
-	put_string(bytes + 0x70, path, bytes, va, &at);
+	put_unicode_string(bytes + 0x70, path, bytes, va, &at);
 	put_le64(x->peb_bytes + 0x20, va);
 	return true;
 }
@@ -213,18 +214,18 @@ uint8_t *sim__making_map(struct sim_making *x, const struct sim_image *image)
 	const uint64_t data = image->base + (uint64_t)image->data_at * PAGE_SIZE;
 	uint8_t *bytes = calloc(image->data_pages, PAGE_SIZE);
 
-	if (!bytes || !add_mapped(x, image->base, &image->section, SIM_RWXC, 0)) {
+	if (!bytes || !add_mapped_vad(x, image->base, &image->section, SIM_RWXC, 0)) {
 		free(bytes);
 		return NULL;
 	}
 	for (size_t at = 0x800; at < image->data_pages * PAGE_SIZE; at += 8)
 		put_le64(bytes + at, sim_draw(&x->in->random));
-	return add_region(x, data, image->data_pages, bytes) ? bytes : NULL;
+	return add_inside_region(x, data, image->data_pages, bytes) ? bytes : NULL;
 }
 
 /* The entry at `va`; its three links and the heads are put later. */
-static void put_loaded(uint8_t *entry, uint64_t va, const struct sim_image *image, uint8_t *bytes,
-		       uint64_t text, size_t *at)
+static void put_loader_entry(uint8_t *entry, uint64_t va, const struct sim_image *image,
+			     uint8_t *bytes, uint64_t text, size_t *at)
 {
 	char path[SIM_NAME_MAX + 2];
 
@@ -233,13 +234,13 @@ static void put_loaded(uint8_t *entry, uint64_t va, const struct sim_image *imag
 	put_le64(entry + 0x38, image->base + image->entry);
 	put_le32(entry + 0x40, image->section.pages * PAGE_SIZE);
 	snprintf(path, sizeof(path), "C:%s", image->path);
-	put_string(entry + 0x48, path, bytes, text, at);
-	put_string(entry + 0x58, sim__image_name(image), bytes, text, at);
+	put_unicode_string(entry + 0x48, path, bytes, text, at);
+	put_unicode_string(entry + 0x58, sim__image_name(image), bytes, text, at);
 }
 
 /* One of the three rings: from its head through all entries. */
-static void put_ring(struct sim_making *x, unsigned list, uint8_t *entries, uint64_t va,
-		     size_t count)
+static void put_loader_ring(struct sim_making *x, unsigned list, uint8_t *entries, uint64_t va,
+			    size_t count)
 {
 	uint8_t *head = x->ntdll_bytes + LDR_AT + 0x10 + 0x10 * list;
 	const uint64_t head_va = x->ntdll_data + LDR_AT + 0x10 + 0x10 * list;
@@ -281,9 +282,10 @@ static bool put_loader(struct sim_making *x)
 	if (in->m->spec.ghosts && !x->narrow)
 		loaded[count++] = &ghost;
 	for (size_t i = 0; i < count; i++)
-		put_loaded(bytes + i * LDR_ENTRY, va + i * LDR_ENTRY, loaded[i], bytes, va, &at);
+		put_loader_entry(bytes + i * LDR_ENTRY, va + i * LDR_ENTRY, loaded[i], bytes, va,
+				 &at);
 	for (unsigned list = 0; list < LISTS; list++)
-		put_ring(x, list, bytes, va, count);
+		put_loader_ring(x, list, bytes, va, count);
 	put_le32(x->ntdll_bytes + LDR_AT, 0x58); /* Length, Initialized */
 	x->ntdll_bytes[LDR_AT + 4] = 1;
 	for (size_t i = 0; i < count; i++)
@@ -422,11 +424,11 @@ static bool put_space(struct sim_making *x)
 	struct sim_inside *in = x->in;
 
 	return sim__vads_add(&x->vads, &drawn) &&
-	       add_mapped(x, SIM_SHARED, &in->shared, SIM_R, 0) &&
+	       add_mapped_vad(x, SIM_SHARED, &in->shared, SIM_R, 0) &&
 	       (x->narrow ? sim__wow64_blocks(x) : put_blocks(x)) && map_images(x) &&
-	       add_mapped(x, sim__making_place(x, in->data.pages), &in->data, SIM_R,
-			  x->process % 2 ? 0 : 8) &&
-	       put_parameters(x) && put_loader(x);
+	       add_mapped_vad(x, sim__making_place(x, in->data.pages), &in->data, SIM_R,
+			      x->process % 2 ? 0 : 8) &&
+	       put_process_parameters(x) && put_loader(x);
 }
 
 static enum status make_process(struct sim_making *x, struct err *e)
@@ -467,7 +469,7 @@ static enum status make_process(struct sim_making *x, struct err *e)
 	return ST_OK;
 }
 
-static enum status add_process(struct sim_inside *in, uint32_t process, struct err *e)
+static enum status add_inside_process(struct sim_inside *in, uint32_t process, struct err *e)
 {
 	struct sim_process *p = &in->m->processes[process];
 	struct sim_making x = {
@@ -499,7 +501,7 @@ static enum status make_all(struct sim_inside *in, struct err *e)
 	enum status st = sim__inside_files(in, e);
 
 	for (uint32_t i = 0; i < m->n_processes && !st; i++)
-		st = add_process(in, i, e);
+		st = add_inside_process(in, i, e);
 	if (!st)
 		st = sim__pools_finish(&in->pools, e);
 	for (uint32_t i = 0; i < m->n_processes && !st; i++)

@@ -9,7 +9,7 @@
 #include "agent/simulator/resolver.h"
 #include "formats/base/array.h"
 
-static bool is_zero(const uint8_t *page)
+static bool is_page_of_zeros(const uint8_t *page)
 {
 	return !page[0] && !memcmp(page, page + 1, PAGE_SIZE - 1);
 }
@@ -19,15 +19,15 @@ struct states {
 };
 
 /* What a page of a region is at first. One of zeros was never touched. */
-static enum populate state_of(const struct machine *m, const struct sim_region *r, uint32_t i,
-			      bool kernel, uint64_t *random)
+static enum populate first_page_state(const struct machine *m, const struct sim_region *r,
+				      uint32_t i, bool kernel, uint64_t *random)
 {
 	const uint64_t at = sim_below(random, 100);
 	const uint64_t paged = kernel ? m->spec.pool_paged : m->spec.region_paged;
 
 	if (r->committed && !r->committed[i])
 		return POPULATE_EMPTY;
-	if (is_zero(r->bytes + (size_t)i * PAGE_SIZE))
+	if (is_page_of_zeros(r->bytes + (size_t)i * PAGE_SIZE))
 		return POPULATE_ZERO;
 	if (at < paged)
 		return POPULATE_PAGED;
@@ -49,8 +49,9 @@ bool sim__inside_populate(struct sim_inside *in, uint32_t process)
 						    ? in->states[r->before + k]
 						    : SIM_RESOLVER_ANY;
 			const enum populate state =
-				set == SIM_RESOLVER_ANY ? state_of(m, r, k, !process, &in->random)
-							: (enum populate)set;
+				set == SIM_RESOLVER_ANY
+					? first_page_state(m, r, k, !process, &in->random)
+					: (enum populate)set;
 
 			if (!sim__populate_page(m, process, p->pages + r->before + k, state))
 				return false;

@@ -68,7 +68,7 @@ static void put_teb(struct sim_making *x, uint8_t *teb, uint64_t va, uint32_t ti
 }
 
 /* Return addresses into code, and saved words between them; a guard page below. */
-static uint64_t put_stack(struct sim_making *x, uint64_t va)
+static uint64_t put_thread_stack(struct sim_making *x, uint64_t va)
 {
 	struct sim_inside *in = x->in;
 	const uint32_t from = STACK_PAGES - STACK_USED;
@@ -94,7 +94,7 @@ bool sim__making_thread(struct sim_making *x, uint32_t i)
 	struct sim_inside *in = x->in;
 	const struct sim_layout *l = in->layout;
 	const uint32_t tid = x->p->pid + TID_STEP * (i + 1);
-	const uint64_t stack = sim__making_place(x, STACK_PAGES), rsp = put_stack(x, stack);
+	const uint64_t stack = sim__making_place(x, STACK_PAGES), rsp = put_thread_stack(x, stack);
 	const uint64_t teb = x->tebs + (uint64_t)(x->teb_step * (int64_t)i);
 	const struct sim_image *library = x->narrow ? &in->kernel32_32 : &in->kernel32;
 	const uint64_t start = (i ? library->base : x->program->base) + PAGE_SIZE + 0x40 * i;

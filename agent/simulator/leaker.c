@@ -183,7 +183,7 @@ static bool make_traces(struct sim_making *x)
  */
 
 /* The next block, with a trace or without (0). SIM_HEAP_NO_BLOCK: it is not where it has to be. */
-static uint32_t take(struct filling *f, uint64_t size, uint64_t trace)
+static uint32_t take_traced_block(struct filling *f, uint64_t size, uint64_t trace)
 {
 	const uint64_t before = HEADER + (trace ? EXTRA : 0);
 	const uint32_t block =
@@ -200,9 +200,9 @@ static uint32_t take(struct filling *f, uint64_t size, uint64_t trace)
 }
 
 /* What the program has in use: every eighth block is known to it, the others to the one before. */
-static bool use(struct filling *f, uint64_t size)
+static bool make_used_block(struct filling *f, uint64_t size)
 {
-	const uint32_t block = take(f, size, 0);
+	const uint32_t block = take_traced_block(f, size, 0);
 	uint8_t *at;
 
 	if (block == SIM_HEAP_NO_BLOCK)
@@ -221,22 +221,22 @@ static bool use(struct filling *f, uint64_t size)
 /* Until a block without trace would be at this address. */
 static bool fill_to(struct filling *f, uint64_t address)
 {
-	if (!f->next && !use(f, UNIT))
+	if (!f->next && !make_used_block(f, UNIT))
 		return false;
 	while (f->next < address - HEADER) {
 		const uint64_t left = address - HEADER - f->next;
 		const uint64_t chunk = left < 0x200 ? left : 0x20 + UNIT * sim_below(f->random, 40);
 
-		if (!use(f, chunk - HEADER))
+		if (!make_used_block(f, chunk - HEADER))
 			return false;
 	}
 	return f->next == address - HEADER;
 }
 
 /* The builder takes a block that nothing refers to for a leak. */
-static bool leak(struct filling *f, uint64_t size, uint64_t trace)
+static bool leak_block(struct filling *f, uint64_t size, uint64_t trace)
 {
-	const uint32_t block = take(f, size, trace);
+	const uint32_t block = take_traced_block(f, size, trace);
 
 	if (block == SIM_HEAP_NO_BLOCK)
 		return false;
@@ -246,13 +246,13 @@ static bool leak(struct filling *f, uint64_t size, uint64_t trace)
 
 static bool leak_at(struct filling *f, uint64_t address, uint64_t size)
 {
-	return fill_to(f, address) && leak(f, size, 0);
+	return fill_to(f, address) && leak_block(f, size, 0);
 }
 
 /* A block of the debug CRT's, for so many bytes, at the head of its list. */
 static bool take_crt(struct filling *f, uint32_t size, uint32_t kind, uint64_t trace)
 {
-	const uint32_t block = take(f, CRT_HEADER + size + CRT_GAP_SIZE, trace);
+	const uint32_t block = take_traced_block(f, CRT_HEADER + size + CRT_GAP_SIZE, trace);
 	uint8_t *at;
 
 	if (block == SIM_HEAP_NO_BLOCK)
@@ -278,7 +278,7 @@ static bool take_crt(struct filling *f, uint32_t size, uint32_t kind, uint64_t t
 /* What it had of the early leaks stays in it when it is freed, behind the links of free chunks. */
 static uint32_t take_owner(struct filling *f)
 {
-	const uint32_t block = take(f, FREED_SIZE, 0);
+	const uint32_t block = take_traced_block(f, FREED_SIZE, 0);
 
 	if (block == SIM_HEAP_NO_BLOCK)
 		return block;
@@ -293,7 +293,7 @@ static bool fill_calls(struct filling *f, const uint64_t *traces)
 	const size_t first = ARRAY_SIZE(win32_calls);
 
 	for (size_t i = 0; i < CALLS; i++)
-		if (i < first ? !leak(f, win32_calls[i].size, traces[i])
+		if (i < first ? !leak_block(f, win32_calls[i].size, traces[i])
 			      : !take_crt(f, crt_calls[i - first].size, NORMAL_BLOCK, traces[i]))
 			return false;
 	return true;
@@ -365,7 +365,7 @@ static enum status finish_heap(struct sim_making *x, uint32_t index, struct fill
 	return st;
 }
 
-static enum status make_heap(struct sim_making *x, uint32_t index, struct err *e)
+static enum status make_leaker_heap(struct sim_making *x, uint32_t index, struct err *e)
 {
 	const bool own = index == 1;
 	const struct sim_heap_plan plan = {
@@ -401,6 +401,6 @@ enum status sim__leaker_make(struct sim_making *x, struct err *e)
 	enum status st = make_traces(x) ? ST_OK : err_nomem(e);
 
 	for (uint32_t i = 1; i <= 2 && !st; i++)
-		st = make_heap(x, i, e);
+		st = make_leaker_heap(x, i, e);
 	return st;
 }

@@ -2,7 +2,7 @@
 /* What stands for sim.c in a build with -Dsimulator=false. */
 #include "agent/simulator/simulator.h"
 
-static enum status sim_open(const char *path, struct drv **ret, struct err *e)
+static enum status sim_left_out(const char *path, struct drv **ret, struct err *e)
 {
 	return err_set(e, ST_NO_SOURCE, "this ramseal was built without simulated machines");
 }
@@ -12,5 +12,5 @@ const struct drv_ops sim_ops = {
 	.summary = "left out of this build",
 	.kind = DRV_DEAD,
 	.reason = "a machine that does not exist",
-	.open = sim_open,
+	.open = sim_left_out,
 };

@@ -22,7 +22,7 @@ struct sim_live {
 	uint8_t **kept[SIM_FILES];
 };
 
-static struct sim_live *begin(struct machine *m)
+static struct sim_live *begin_live(struct machine *m)
 {
 	struct sim_live *x = calloc(1, sizeof(*x));
 
@@ -40,7 +40,7 @@ static struct sim_live *begin(struct machine *m)
 
 bool sim__live_add(struct machine *m, uint32_t index, struct sim_heap_builder *b)
 {
-	struct sim_live *x = m->live ? m->live : begin(m);
+	struct sim_live *x = m->live ? m->live : begin_live(m);
 
 	if (!x || x->count == HEAPS_MAX) {
 		sim__heap_destroy(b);
@@ -135,7 +135,7 @@ static void come_to(struct machine *m, uint64_t vpn)
 }
 
 /* All pages that a step changed are brought in before the first of them changes. */
-static void publish(struct machine *m, const struct sim_heap_builder *b, bool write)
+static void publish_regions(struct machine *m, const struct sim_heap_builder *b, bool write)
 {
 	const struct sim_regions *of = &m->processes[m->main].regions;
 
@@ -160,7 +160,7 @@ static void publish(struct machine *m, const struct sim_heap_builder *b, bool wr
 	}
 }
 
-static void step(struct machine *m, struct live_heap *h)
+static void step_live_heap(struct machine *m, struct live_heap *h)
 {
 	const size_t regions = h->b->region_count;
 	struct sim_heap_event event = { 0 };
@@ -172,8 +172,8 @@ static void step(struct machine *m, struct live_heap *h)
 		log_step(m, h, "stopped", &(struct sim_heap_event){ 0 });
 		return;
 	}
-	publish(m, h->b, false);
-	publish(m, h->b, true);
+	publish_regions(m, h->b, false);
+	publish_regions(m, h->b, true);
 	m->counts.heap_steps++;
 	log_step(m, h, event.freed ? "free" : "alloc", &event);
 }
@@ -186,5 +186,5 @@ void sim__live_run(struct machine *m)
 		return;
 	x->due += m->spec.heap_writes * m->spec.activity / 100 * SIM_TICK;
 	for (; x->due >= SECOND; x->due -= SECOND)
-		step(m, &x->at[sim_below(&x->random, x->count)]);
+		step_live_heap(m, &x->at[sim_below(&x->random, x->count)]);
 }

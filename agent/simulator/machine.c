@@ -121,7 +121,7 @@ uint8_t *sim__frame_bytes(const struct machine *m, uint32_t n)
 	return sim__bytes_at(m, m->frame[n].generation);
 }
 
-static bool add_block(struct machine *m)
+static bool add_bytes_block(struct machine *m)
 {
 	const size_t n = m->n_bytes / BLOCK;
 
@@ -139,11 +139,11 @@ static bool add_block(struct machine *m)
 }
 
 /* SIM_NONE without memory. */
-static uint32_t take_bytes(struct machine *m)
+static uint32_t take_page_bytes(struct machine *m)
 {
 	if (m->n_spare)
 		return m->spare[--m->n_spare];
-	if (m->n_bytes % BLOCK == 0 && !add_block(m))
+	if (m->n_bytes % BLOCK == 0 && !add_bytes_block(m))
 		return SIM_NONE;
 	return m->n_bytes++;
 }
@@ -200,7 +200,7 @@ uint8_t *sim__frame_make_bytes(struct machine *m, uint32_t n)
 	struct frame *f = &m->frame[n];
 
 	if (frame_content(f) != CONTENT_BYTES) {
-		const uint32_t index = take_bytes(m);
+		const uint32_t index = take_page_bytes(m);
 
 		if (index == SIM_NONE)
 			return NULL;

@@ -77,7 +77,7 @@ bool sim__write_out(struct machine *m)
 }
 
 /* One step of the clock's hand over a process: what was not accessed since it last came by. */
-static bool trim(struct machine *m, uint32_t process)
+static bool trim_process(struct machine *m, uint32_t process)
 {
 	struct sim_process *p = &m->processes[process];
 	const uint32_t pages = sim__process_pages(p);
@@ -121,7 +121,8 @@ static bool squeeze(struct machine *m)
 	for (uint32_t i = 0; i < 2 * m->n_processes; i++) {
 		const uint32_t process = m->trim_turn++ % m->n_processes;
 
-		if (m->processes[process].alive && m->processes[process].valid && trim(m, process))
+		if (m->processes[process].alive && m->processes[process].valid &&
+		    trim_process(m, process))
 			break;
 	}
 	return sim__write_out(m);
@@ -153,7 +154,7 @@ static void map_page(struct machine *m, uint32_t process, uint8_t *entry, uint32
 	m->processes[process].valid++;
 }
 
-static void recall(struct machine *m, uint32_t process, uint8_t *entry)
+static void recall_page(struct machine *m, uint32_t process, uint8_t *entry)
 {
 	const uint32_t frame = sim__entry_frame(m, sim__entry_get(entry));
 
@@ -164,7 +165,7 @@ static void recall(struct machine *m, uint32_t process, uint8_t *entry)
 }
 
 /* From the page file, or new. */
-static bool bring(struct machine *m, uint32_t process, uint32_t page, uint8_t *entry)
+static bool bring_page_in(struct machine *m, uint32_t process, uint32_t page, uint8_t *entry)
 {
 	const uint32_t frame = sim__manager_take(m);
 	const uint32_t slot = sim__entry_kind(m, sim__entry_get(entry)) == IS_SOFT
@@ -197,22 +198,22 @@ bool sim__access(struct machine *m, uint32_t process, uint32_t page, enum access
 		/* Of a region, it is not there. */
 		if (!drawn)
 			return true;
-		if (!bring(m, process, page, entry))
+		if (!bring_page_in(m, process, page, entry))
 			return false;
 		break;
 	case IS_VALID:
 		break;
 	case IS_TRANSITION:
-		recall(m, process, entry);
+		recall_page(m, process, entry);
 		break;
 	case IS_DECOMMITTED:
 		if (how != ACCESS_ALLOCATE || !drawn)
 			return true;
-		if (!bring(m, process, page, entry))
+		if (!bring_page_in(m, process, page, entry))
 			return false;
 		break;
 	default:
-		if (!bring(m, process, page, entry))
+		if (!bring_page_in(m, process, page, entry))
 			return false;
 	}
 	raw = sim__entry_get(entry) | ENTRY_ACCESSED;
@@ -225,7 +226,7 @@ bool sim__access(struct machine *m, uint32_t process, uint32_t page, enum access
 }
 
 /* The frame, and what is in the page file, is of no use any more. */
-static void release(struct machine *m, uint32_t process, uint8_t *entry)
+static void release_page(struct machine *m, uint32_t process, uint8_t *entry)
 {
 	const uint64_t raw = sim__entry_get(entry);
 	uint32_t frame;
@@ -349,7 +350,7 @@ static void end_process(struct machine *m, uint32_t process)
 			i |= SIM_TABLE - 1;
 			continue;
 		}
-		release(m, process, entry);
+		release_page(m, process, entry);
 		put_le64(entry, 0);
 	}
 	free_tables(m, p->root, 4);
@@ -421,7 +422,7 @@ static void op_free(struct machine *m)
 	entry = sim__heap_entry(m, process, (uint32_t)sim_below(&m->random, p->pages), false);
 	if (!entry)
 		return;
-	release(m, process, entry);
+	release_page(m, process, entry);
 	put_le64(entry, sim__entry_zero(MM_DECOMMIT));
 }
 
@@ -481,7 +482,7 @@ static void op_trim(struct machine *m)
 		const uint32_t process = pick_process(m);
 		const struct sim_process *p = &m->processes[process];
 
-		if (process && p->valid > p->floor && trim(m, process))
+		if (process && p->valid > p->floor && trim_process(m, process))
 			return;
 	}
 }
@@ -498,7 +499,7 @@ static bool is_pressed(struct machine *m)
 }
 
 /* How often something at `rate` an `in` is due now. */
-static uint64_t due(uint64_t *sum, uint64_t rate, uint64_t in)
+static uint64_t ticks_due(uint64_t *sum, uint64_t rate, uint64_t in)
 {
 	const uint64_t whole = (*sum += rate * SIM_TICK) / in;
 
@@ -519,7 +520,8 @@ static void run_rates(struct machine *m)
 	};
 
 	for (size_t i = 0; i < SIM_RATES; i++)
-		for (uint64_t n = due(&m->due[i], rates[i].rate * s->activity / 100, rates[i].in);
+		for (uint64_t n =
+			     ticks_due(&m->due[i], rates[i].rate * s->activity / 100, rates[i].in);
 		     n; n--)
 			rates[i].op(m);
 }
@@ -532,7 +534,7 @@ enum status sim__note_resident(struct machine *m)
 	return ST_OK;
 }
 
-static void tick(struct machine *m)
+static void run_tick(struct machine *m)
 {
 	const uint64_t pages = m->spec.trim >> PAGE_SHIFT;
 
@@ -541,10 +543,10 @@ static void tick(struct machine *m)
 	for (; m->cache_due >= PAGE_SIZE; m->cache_due -= PAGE_SIZE)
 		cache_page(m);
 	/* What the writer may do is what the trimmer gives it, and a little more. */
-	for (uint64_t n = due(&m->writer_due, pages + pages / 4, SECOND); n && sim__write_out(m);
-	     n--)
+	for (uint64_t n = ticks_due(&m->writer_due, pages + pages / 4, SECOND);
+	     n && sim__write_out(m); n--)
 		;
-	for (uint64_t n = due(&m->trim_due, pages, SECOND); n && is_pressed(m); n--)
+	for (uint64_t n = ticks_due(&m->trim_due, pages, SECOND); n && is_pressed(m); n--)
 		op_trim(m);
 	m->io -= m->io / IO_FADES;
 	if ((m->now - SIM_BOOT) % (SECOND / 10) == 0)
@@ -557,7 +559,7 @@ void sim__manager_run(struct machine *m, uint64_t now, uint64_t read)
 		m->cache_due += read * m->spec.pressure / 100;
 		for (; m->next_tick <= now; m->next_tick += SIM_TICK) {
 			m->now = m->next_tick;
-			tick(m);
+			run_tick(m);
 		}
 	}
 	m->now = now;

@@ -34,7 +34,7 @@ static uint64_t checksum(const uint8_t *page)
  * Words as memory has them: who takes such a page for a page table should meet what he would meet
  * in a real one.
  */
-static uint64_t word(size_t i, uint64_t drawn)
+static uint64_t page_word(size_t i, uint64_t drawn)
 {
 	switch (i % 8) {
 	case 0: /* small letters */
@@ -64,7 +64,7 @@ void sim_page_fill(uint8_t page[static PAGE_SIZE], uint64_t seed, const struct s
 	put_le64(page + 16, m->va);
 	put_le64(page + SEED, seed_print(seed));
 	for (size_t i = 0; i < PATTERN; i += 8)
-		put_le64(page + BODY + i, word(i / 8, sim_draw(&state)));
+		put_le64(page + BODY + i, page_word(i / 8, sim_draw(&state)));
 	for (size_t at = BODY + PATTERN; at < PAGE_SIZE; at += PATTERN)
 		memcpy(page + at, page + BODY, PATTERN);
 	put_le64(page + CHECKSUM, checksum(page));

@@ -19,7 +19,7 @@ void sim__pools_init(struct sim_pools *p, struct machine *m)
 	*p = (struct sim_pools){ .m = m, .next = { NONPAGED, PAGED }, .mapped = NONPAGED };
 }
 
-static uint8_t *nonpaged(struct sim_pools *p, uint64_t va)
+static uint8_t *nonpaged_at(struct sim_pools *p, uint64_t va)
 {
 	for (; p->mapped <= va; p->mapped += PAGE_SIZE)
 		if (!sim__kernel_map(p->m, p->mapped))
@@ -27,7 +27,7 @@ static uint8_t *nonpaged(struct sim_pools *p, uint64_t va)
 	return sim__kernel_bytes(p->m, va);
 }
 
-static uint8_t *paged(struct sim_pools *p, uint64_t va)
+static uint8_t *paged_at(struct sim_pools *p, uint64_t va)
 {
 	const uint64_t at = va - PAGED;
 
@@ -53,7 +53,7 @@ uint8_t *sim__pool_take(struct sim_pools *p, enum sim_pool kind, size_t size, co
 		return NULL;
 	if (at % PAGE_SIZE + whole > PAGE_SIZE)
 		at = (at / PAGE_SIZE + 1) * PAGE_SIZE;
-	header = kind == POOL_PAGED ? paged(p, at) : nonpaged(p, at);
+	header = kind == POOL_PAGED ? paged_at(p, at) : nonpaged_at(p, at);
 	if (!header)
 		return NULL;
 	p->next[kind] = at + whole;

@@ -15,7 +15,7 @@
 /* Not more at a time than a reader can get away from. */
 #define DUE_TABLES 64
 
-static bool find_table(const struct machine *m, uint32_t bytes, struct sim_recent *ret)
+static bool find_table_of_bytes(const struct machine *m, uint32_t bytes, struct sim_recent *ret)
 {
 	for (uint32_t i = 1; i < m->n_processes; i++) {
 		const struct sim_process *p = &m->processes[i];
@@ -36,14 +36,15 @@ void sim__race_note(struct machine *m, uint32_t frame)
 	struct sim_recent table;
 
 	if (!m->spec.race || !m->spec.activity || !f || frame_content(f) != CONTENT_BYTES ||
-	    !find_table(m, f->generation, &table))
+	    !find_table_of_bytes(m, f->generation, &table))
 		return;
 	m->recent[m->n_recent++ % SIM_RECENT] = table;
 	m->race_due = MIN(m->race_due + m->spec.race, DUE_TABLES * m->spec.race);
 }
 
 /* A page of a table that was read, of which `wanted` holds; SIM_NONE: none was found. */
-static uint32_t pick(struct machine *m, bool (*wanted)(enum entry_is is), uint32_t *process)
+static uint32_t pick_recent_page(struct machine *m, bool (*wanted)(enum entry_is is),
+				 uint32_t *process)
 {
 	const uint32_t n = MIN(m->n_recent, SIM_RECENT);
 
@@ -70,13 +71,13 @@ static bool is_valid(enum entry_is is)
 	return is == IS_VALID;
 }
 
-static bool is_away(enum entry_is is)
+static bool is_entry_away(enum entry_is is)
 {
 	return is == IS_SOFT || is == IS_ZERO;
 }
 
 /* The page is written, and its frame is nobody's. SIM_NONE: the page files are full. */
-static uint32_t take(struct machine *m, uint32_t process, uint32_t page)
+static uint32_t race_take_frame(struct machine *m, uint32_t process, uint32_t page)
 {
 	uint8_t *entry = sim__heap_entry(m, process, page, false);
 	const uint32_t frame = sim__entry_frame(m, get_le64(entry));
@@ -92,7 +93,7 @@ static uint32_t take(struct machine *m, uint32_t process, uint32_t page)
 	return frame;
 }
 
-static void give(struct machine *m, uint32_t process, uint32_t page, uint32_t frame)
+static void race_give_frame(struct machine *m, uint32_t process, uint32_t page, uint32_t frame)
 {
 	uint8_t *entry = sim__heap_entry(m, process, page, false);
 	const uint64_t raw = get_le64(entry);
@@ -107,17 +108,17 @@ static void give(struct machine *m, uint32_t process, uint32_t page, uint32_t fr
 	m->counts.hard_faults++;
 }
 
-static void race(struct machine *m)
+static void run_race(struct machine *m)
 {
 	uint32_t loser, winner, frame;
-	const uint32_t from = pick(m, is_valid, &loser);
-	const uint32_t to = pick(m, is_away, &winner);
+	const uint32_t from = pick_recent_page(m, is_valid, &loser);
+	const uint32_t to = pick_recent_page(m, is_entry_away, &winner);
 
 	if (from == SIM_NONE || to == SIM_NONE)
 		return;
-	frame = take(m, loser, from);
+	frame = race_take_frame(m, loser, from);
 	if (frame != SIM_NONE)
-		give(m, winner, to, frame);
+		race_give_frame(m, winner, to, frame);
 }
 
 void sim__race_run(struct machine *m)
@@ -128,6 +129,6 @@ void sim__race_run(struct machine *m)
 		if (sim_below(&m->random, SOON))
 			continue;
 		m->race_due--;
-		race(m);
+		run_race(m);
 	}
 }

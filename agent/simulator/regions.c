@@ -10,12 +10,12 @@
 #define VPN(va) ((va) >> PAGE_SHIFT & ((UINT64_C(1) << 36) - 1))
 
 /* The first region that does not end before a page. */
-static size_t find_place(const struct sim_regions *r, uint64_t vpn)
+static size_t find_region_place(const struct sim_regions *r, uint64_t vpn)
 {
 	return FIRST_WHERE(i, r->count, VPN(r->at[i].va) + r->at[i].pages > vpn);
 }
 
-static void forget(struct sim_region *region)
+static void free_region_bytes(struct sim_region *region)
 {
 	free(region->bytes);
 	free(region->committed);
@@ -23,7 +23,7 @@ static void forget(struct sim_region *region)
 	region->committed = NULL;
 }
 
-static void number(struct sim_regions *r)
+static void number_region_pages(struct sim_regions *r)
 {
 	r->pages = 0;
 	for (size_t i = 0; i < r->count; i++) {
@@ -35,19 +35,19 @@ static void number(struct sim_regions *r)
 enum status sim__regions_add(struct sim_regions *r, struct sim_region *region, struct err *e)
 {
 	const uint64_t vpn = VPN(region->va);
-	const size_t at = find_place(r, vpn);
+	const size_t at = find_region_place(r, vpn);
 	const bool room = ARRAY_ROOM(r->at, r->count, r->room);
 
 	if (!room || !region->pages || !region->bytes ||
 	    (at < r->count && VPN(r->at[at].va) < vpn + region->pages)) {
-		forget(region);
+		free_region_bytes(region);
 		return room ? err_set(e, ST_USAGE, "two pieces of address space overlap")
 			    : err_nomem(e);
 	}
 	memmove(&r->at[at + 1], &r->at[at], (r->count - at) * sizeof(*r->at));
 	r->at[at] = *region;
 	r->count++;
-	number(r);
+	number_region_pages(r);
 	region->bytes = NULL;
 	region->committed = NULL;
 	return ST_OK;
@@ -56,14 +56,14 @@ enum status sim__regions_add(struct sim_regions *r, struct sim_region *region, s
 void sim__regions_deinit(struct sim_regions *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		forget(&r->at[i]);
+		free_region_bytes(&r->at[i]);
 	free(r->at);
 	*r = (struct sim_regions){ 0 };
 }
 
 const struct sim_region *sim__regions_find(const struct sim_regions *r, uint64_t vpn)
 {
-	const size_t i = find_place(r, vpn);
+	const size_t i = find_region_place(r, vpn);
 
 	return i < r->count && VPN(r->at[i].va) <= vpn ? &r->at[i] : NULL;
 }

@@ -61,7 +61,8 @@ struct builders {
 	size_t count;
 };
 
-static void fill(struct sim_heap_builder *b, uint32_t block, uint64_t size, uint64_t *random)
+static void fill_resolver_block(struct sim_heap_builder *b, uint32_t block, uint64_t size,
+				uint64_t *random)
 {
 	uint8_t *at = sim__heap_bytes(b, block);
 
@@ -86,7 +87,7 @@ static uint32_t alloc_at(struct sim_heap_builder *b, uint64_t address, uint64_t 
 		block = sim__heap_alloc(b, chunk - 8);
 		if (block == SIM_HEAP_NO_BLOCK || sim__heap_address(b, block) != next)
 			return SIM_HEAP_NO_BLOCK;
-		fill(b, block, chunk - 8, random);
+		fill_resolver_block(b, block, chunk - 8, random);
 		sim__heap_root(b, block);
 		next += chunk;
 	}
@@ -96,14 +97,14 @@ static uint32_t alloc_at(struct sim_heap_builder *b, uint64_t address, uint64_t 
 		       : SIM_HEAP_NO_BLOCK;
 }
 
-static void put_name(uint8_t *at, const char *name)
+static void put_cached_name(uint8_t *at, const char *name)
 {
 	for (size_t i = 0; i <= strlen(name); i++)
 		put_le16(at + 2 * i, (uint8_t)name[i]);
 }
 
 /* `data` is an address (IPv4) or a pointer, by the type. */
-static void put_record(uint8_t *at, uint64_t next, uint64_t name, uint16_t type, uint64_t data)
+static void put_dns_record(uint8_t *at, uint64_t next, uint64_t name, uint16_t type, uint64_t data)
 {
 	put_le64(at, next);
 	put_le64(at + 8, name);
@@ -115,7 +116,7 @@ static void put_record(uint8_t *at, uint64_t next, uint64_t name, uint16_t type,
 }
 
 /* For the record's heap a root, as it knows of no other. */
-static void cross(struct builders *all, uint32_t block, uint64_t record, uint64_t entry)
+static void note_crossing(struct builders *all, uint32_t block, uint64_t record, uint64_t entry)
 {
 	sim__heap_root(all->of[RECORDS_HEAP], block);
 	all->crossings[all->count++] = (struct crossing){ record, entry + 0x18 };
@@ -143,17 +144,17 @@ static bool put_paper(struct builders *all, uint64_t *random, uint32_t *table)
 	entry = alloc_at(tables, ENTRY_AT, ENTRY_SIZE, random);
 	if (entry == SIM_HEAP_NO_BLOCK)
 		return false;
-	put_name(sim__heap_bytes(records, name), CANONICAL);
-	put_name(sim__heap_bytes(records, alias), CANONICAL);
-	put_record(sim__heap_bytes(records, second), 0, NAME_AT, DNS_A, 0x0a0000c0);
-	put_record(sim__heap_bytes(records, first), SECOND_AT, ENTRY_AT + 0x30, DNS_CNAME, 0);
+	put_cached_name(sim__heap_bytes(records, name), CANONICAL);
+	put_cached_name(sim__heap_bytes(records, alias), CANONICAL);
+	put_dns_record(sim__heap_bytes(records, second), 0, NAME_AT, DNS_A, 0x0a0000c0);
+	put_dns_record(sim__heap_bytes(records, first), SECOND_AT, ENTRY_AT + 0x30, DNS_CNAME, 0);
 	put_le64(sim__heap_bytes(tables, entry) + 8, ENTRY_AT + 0x30);
 	put_le64(sim__heap_bytes(tables, entry) + 0x18, FIRST_AT);
-	put_name(sim__heap_bytes(tables, entry) + 0x30, "www.example.com");
+	put_cached_name(sim__heap_bytes(tables, entry) + 0x30, "www.example.com");
 	sim__heap_refer(records, second, 8, name, 0);
 	sim__heap_refer(records, first, 0, second, 0);
 	sim__heap_refer(records, first, 0x20, alias, 0);
-	cross(all, first, FIRST_AT, ENTRY_AT);
+	note_crossing(all, first, FIRST_AT, ENTRY_AT);
 	sim__heap_refer(tables, *table, SLOT, entry, 0);
 	sim__heap_root(tables, *table);
 	return true;
@@ -171,17 +172,19 @@ static bool put_cached(struct builders *all, uint32_t i, uint32_t table)
 		return false;
 	name = sim__heap_address(tables, entry) + 0x30;
 	snprintf(text, sizeof(text), "host%u.example.org", i);
-	put_name(sim__heap_bytes(tables, entry) + 0x30, text);
+	put_cached_name(sim__heap_bytes(tables, entry) + 0x30, text);
 	put_le64(sim__heap_bytes(tables, entry) + 8, name);
 	put_le64(sim__heap_bytes(tables, entry) + 0x18, sim__heap_address(records, record));
-	put_record(sim__heap_bytes(records, record), 0, name, DNS_A, 0x010000c0 + (i << 24));
-	cross(all, record, sim__heap_address(records, record), sim__heap_address(tables, entry));
+	put_dns_record(sim__heap_bytes(records, record), 0, name, DNS_A, 0x010000c0 + (i << 24));
+	note_crossing(all, record, sim__heap_address(records, record),
+		      sim__heap_address(tables, entry));
 	sim__heap_refer(tables, table, 64 + (uint64_t)80 * i, entry, 0);
 	return true;
 }
 
 /* Blocks of all sizes, until so many pages of the first segment are in use. */
-static bool use(struct sim_heap_builder *b, uint64_t base, uint32_t pages, uint64_t *random)
+static bool use_resolver_pages(struct sim_heap_builder *b, uint64_t base, uint32_t pages,
+			       uint64_t *random)
 {
 	uint64_t at = 0;
 
@@ -191,14 +194,14 @@ static bool use(struct sim_heap_builder *b, uint64_t base, uint32_t pages, uint6
 
 		if (block == SIM_HEAP_NO_BLOCK)
 			return false;
-		fill(b, block, size, random);
+		fill_resolver_block(b, block, size, random);
 		sim__heap_root(b, block);
 		at = sim__heap_address(b, block);
 	}
 	return true;
 }
 
-static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
+static struct sim_heap_plan resolver_heap_plan(struct sim_making *x, uint32_t index)
 {
 	const uint32_t other = index < RECORDS_HEAP ? index - 1 : index - 2;
 	struct sim_heap_plan plan = {
@@ -229,17 +232,17 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 	return plan;
 }
 
-static enum status begin(struct sim_making *x, struct builders *all, struct err *e)
+static enum status begin_resolver_heaps(struct sim_making *x, struct builders *all, struct err *e)
 {
 	for (uint32_t i = 1; i <= SIM_RESOLVER_HEAPS; i++) {
-		const struct sim_heap_plan plan = plan_of(x, i);
+		const struct sim_heap_plan plan = resolver_heap_plan(x, i);
 		const enum status st = sim__heap_create(&plan, &all->of[i], e);
 
 		if (st)
 			return st;
 		if (i == RECORDS_HEAP || i == TABLE_HEAP)
 			continue;
-		if (!use(all->of[i], plan.base, USED_PAGES, &x->in->random) ||
+		if (!use_resolver_pages(all->of[i], plan.base, USED_PAGES, &x->in->random) ||
 		    (i == 1 && sim__heap_alloc(all->of[i], (BLOCK_PAGES - 1) * PAGE_SIZE) ==
 				       SIM_HEAP_NO_BLOCK))
 			return err_set(e, ST_USAGE, "the resolver's heaps have no room");
@@ -247,7 +250,7 @@ static enum status begin(struct sim_making *x, struct builders *all, struct err 
 	return ST_OK;
 }
 
-static enum status work(struct sim_making *x, struct builders *all, struct err *e)
+static enum status work_on_resolver_heaps(struct sim_making *x, struct builders *all, struct err *e)
 {
 	uint32_t table;
 
@@ -279,7 +282,7 @@ static void keep_roots(const struct builders *all, struct sim_heap *h)
 				h->allocations[i].referrer = all->crossings[k].referrer;
 }
 
-static enum status finish(struct sim_making *x, struct builders *all, struct err *e)
+static enum status finish_resolver_heaps(struct sim_making *x, struct builders *all, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -303,12 +306,12 @@ enum status sim__resolver_make(struct sim_making *x, struct err *e)
 	enum status st;
 
 	x->next = MAX(x->next, OTHERS_FIRST);
-	st = begin(x, &all, e);
+	st = begin_resolver_heaps(x, &all, e);
 
 	if (!st)
-		st = work(x, &all, e);
+		st = work_on_resolver_heaps(x, &all, e);
 	if (!st)
-		st = finish(x, &all, e);
+		st = finish_resolver_heaps(x, &all, e);
 	for (uint32_t i = 1; i <= SIM_RESOLVER_HEAPS; i++)
 		if (all.of[i])
 			sim__heap_destroy(all.of[i]);
@@ -319,7 +322,7 @@ enum status sim__resolver_make(struct sim_making *x, struct err *e)
  * The states
  */
 
-static bool is_zero(const uint8_t *page)
+static bool is_resolver_page_zero(const uint8_t *page)
 {
 	return !page[0] && !memcmp(page, page + 1, PAGE_SIZE - 1);
 }
@@ -330,7 +333,7 @@ struct drawing {
 	uint32_t total;
 };
 
-static void collect(const struct sim_region *r, uint8_t *states, struct drawing *d)
+static void collect_resolver_pages(const struct sim_region *r, uint8_t *states, struct drawing *d)
 {
 	for (uint32_t i = 0; i < r->pages; i++) {
 		const uint32_t page = r->before + i;
@@ -342,14 +345,14 @@ static void collect(const struct sim_region *r, uint8_t *states, struct drawing 
 			continue;
 		}
 		states[page] = POPULATE_ZERO;
-		if (is_zero(r->bytes + (size_t)i * PAGE_SIZE))
+		if (is_resolver_page_zero(r->bytes + (size_t)i * PAGE_SIZE))
 			d->zero[d->n_zero++] = page;
 		else
 			d->used[d->n_used++] = page;
 	}
 }
 
-static void shuffle(uint32_t *at, uint32_t count, uint64_t *random)
+static void shuffle_pages(uint32_t *at, uint32_t count, uint64_t *random)
 {
 	for (uint32_t i = 1; i < count; i++) {
 		const uint32_t k = (uint32_t)sim_below(random, i + 1), kept = at[i];
@@ -366,10 +369,10 @@ static bool draw_states(uint8_t *states, struct drawing *d, uint64_t *random)
 
 	if (d->total != SIM_RESOLVER_PAGES || d->n_used > sum || d->n_used + d->n_zero < sum)
 		return false;
-	shuffle(d->zero, d->n_zero, random);
+	shuffle_pages(d->zero, d->n_zero, random);
 	for (uint32_t i = 0; d->n_used < sum; i++)
 		d->used[d->n_used++] = d->zero[i];
-	shuffle(d->used, sum, random);
+	shuffle_pages(d->used, sum, random);
 	for (uint32_t i = 0; i < sum; i++)
 		states[d->used[i]] = i < SIM_RESOLVER_VALID ? POPULATE_VALID
 				     : i < SIM_RESOLVER_VALID + SIM_RESOLVER_TRANSITION
@@ -388,7 +391,8 @@ uint8_t *sim__resolver_states(const struct sim_process *p, const struct sim_vads
 		memset(states, SIM_RESOLVER_ANY, p->regions.pages);
 		for (size_t i = 0; i < v->count; i++)
 			if (v->at[i].heap)
-				collect(sim__regions_find(&p->regions, v->at[i].first), states, d);
+				collect_resolver_pages(
+					sim__regions_find(&p->regions, v->at[i].first), states, d);
 	}
 	if (!states || !d || !draw_states(states, d, random)) {
 		free(states);

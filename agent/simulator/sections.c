@@ -35,7 +35,7 @@ uint32_t sim__volume_serial(const struct machine *m)
 }
 
 /* There is one volume, and one block of it, which the first file makes. */
-static uint64_t put_volume(struct sim_pools *pools)
+static uint64_t put_volume_block(struct sim_pools *pools)
 {
 	uint8_t *at;
 
@@ -75,7 +75,7 @@ static bool put_file_object(struct sim_section *s, struct sim_pools *pools)
 {
 	const size_t len = strlen(s->path);
 	uint8_t *at = sim__pool_take(pools, POOL_NONPAGED, FILE_OBJECT, "File", &s->file);
-	const uint64_t volume = put_volume(pools), sizes = put_sizes(s, pools);
+	const uint64_t volume = put_volume_block(pools), sizes = put_sizes(s, pools);
 	uint64_t va;
 	uint8_t *text = sim__pool_take(pools, POOL_PAGED, 2 * len + 2, "IoNm", &va);
 
@@ -138,8 +138,9 @@ static bool put_control_area(struct sim_section *s, struct sim_pools *pools)
 }
 
 /* What of a page is of no file was never written, so that no frame has it. */
-static bool put_prototype(struct sim_section *s, uint32_t part, uint32_t in_part, uint32_t page,
-			  uint8_t *at, struct sim_pools *pools, uint64_t *random)
+static bool put_section_prototype(struct sim_section *s, uint32_t part, uint32_t in_part,
+				  uint32_t page, uint8_t *at, struct sim_pools *pools,
+				  uint64_t *random)
 {
 	struct machine *m = pools->m;
 	const uint64_t drawn = sim_below(random, 8), kind = s->resident ? 7 : drawn;
@@ -196,7 +197,8 @@ static bool put_prototypes(struct sim_section *s, uint8_t *const *arrays, struct
 
 	for (uint32_t i = 0; i < s->parts; i++)
 		for (uint32_t k = 0; k < s->part[i].pages; k++, page++)
-			if (!put_prototype(s, i, k, page, arrays[i] + (size_t)8 * k, pools, random))
+			if (!put_section_prototype(s, i, k, page, arrays[i] + (size_t)8 * k, pools,
+						   random))
 				return false;
 	return true;
 }

@@ -65,7 +65,7 @@ static void sim_close(struct drv *d)
 	free(s);
 }
 
-static enum status create(const char *path, FILE **ret, struct err *e)
+static enum status create_sim_file(const char *path, FILE **ret, struct err *e)
 {
 	*ret = fopen(path, "wb");
 	return *ret ? ST_OK : err_from_errno(e, ST_INPUT, errno, "%s", path);
@@ -75,7 +75,7 @@ static enum status create(const char *path, FILE **ret, struct err *e)
 static enum status create_files(struct sim_drv *s, struct err *e)
 {
 	const struct sim_spec *spec = &s->machine.spec;
-	enum status st = spec->truth ? create(spec->truth, &s->truth, e) : ST_OK;
+	enum status st = spec->truth ? create_sim_file(spec->truth, &s->truth, e) : ST_OK;
 
 	for (unsigned i = 0; i < SIM_FILES && spec->pagefiles && !st; i++) {
 		char path[4096];
@@ -85,7 +85,7 @@ static enum status create_files(struct sim_drv *s, struct err *e)
 		if (snprintf(path, sizeof(path), "%s%u.sys", spec->pagefiles, i) >=
 		    (int)sizeof(path))
 			return err_set(e, ST_USAGE, "%s: too long", spec->pagefiles);
-		st = create(path, &s->files[i], e);
+		st = create_sim_file(path, &s->files[i], e);
 	}
 	return st;
 }
@@ -102,7 +102,7 @@ static enum status end_account(struct machine *m, struct err *e)
 			    : ST_OK;
 }
 
-static enum status add_memory(struct sim_drv *s, struct err *e)
+static enum status add_sim_memory(struct sim_drv *s, struct err *e)
 {
 	_cleanup_ranges_ struct range_list map = { 0 };
 	enum status st = ST_OK;
@@ -129,9 +129,9 @@ static enum status sim_fill(struct sim_drv *s, const char *path, struct err *e)
 	s->drv.info.error_numbers = "errno";
 	s->drv.info.note = "a simulated machine: times are virtual";
 	if (s->machine.spec.process_truth)
-		st = create(s->machine.spec.process_truth, &s->machine.told, e);
+		st = create_sim_file(s->machine.spec.process_truth, &s->machine.told, e);
 	if (!st && s->machine.spec.heap_log)
-		st = create(s->machine.spec.heap_log, &s->machine.heap_log, e);
+		st = create_sim_file(s->machine.spec.heap_log, &s->machine.heap_log, e);
 	if (!st)
 		st = sim__machine_init(&s->machine, e);
 	if (!st)
@@ -141,7 +141,7 @@ static enum status sim_fill(struct sim_drv *s, const char *path, struct err *e)
 		st = sim__link_init(&s->link, &s->machine.spec, e);
 	if (!st)
 		st = create_files(s, e);
-	return st ? st : add_memory(s, e);
+	return st ? st : add_sim_memory(s, e);
 }
 
 static enum status sim_open(const char *path, struct drv **ret, struct err *e)

@@ -190,12 +190,12 @@ static const struct {
 #undef X
 };
 
-static uint64_t *number_at(struct sim_spec *s, size_t i)
+static uint64_t *spec_number_at(struct sim_spec *s, size_t i)
 {
 	return (uint64_t *)((char *)s + numbers[i].at);
 }
 
-static uint64_t number_of(const struct sim_spec *s, size_t i)
+static uint64_t spec_number_of(const struct sim_spec *s, size_t i)
 {
 	return *(const uint64_t *)((const char *)s + numbers[i].at);
 }
@@ -205,7 +205,7 @@ static char **spec_text_at(struct sim_spec *s, size_t i)
 	return (char **)((char *)s + texts[i].at);
 }
 
-static bool parse_number(const char *text, uint64_t *ret)
+static bool parse_spec_number(const char *text, uint64_t *ret)
 {
 	static const char units[] = "KMG";
 	const char *unit;
@@ -229,7 +229,7 @@ static bool parse_number(const char *text, uint64_t *ret)
 	return !*end;
 }
 
-static const char *key_at(const void *of, size_t i)
+static const char *spec_key_at(const void *of, size_t i)
 {
 	if (i < ARRAY_SIZE(numbers))
 		return numbers[i].name;
@@ -241,21 +241,22 @@ static enum status err_no_such_key(const char *key, struct err *e)
 {
 	char hint[WORDS_HINT_MAX];
 
-	words_hint(key_at, NULL, "", key, strlen(key), hint);
+	words_hint(spec_key_at, NULL, "", key, strlen(key), hint);
 	return err_set(e, ST_USAGE, "there is no key \"%s\"%s", key, hint);
 }
 
-static enum status set(struct sim_spec *s, const char *key, const char *value, struct err *e)
+static enum status set_spec_value(struct sim_spec *s, const char *key, const char *value,
+				  struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		uint64_t v;
 
 		if (strcmp(key, numbers[i].name) != 0)
 			continue;
-		if (!parse_number(value, &v) || v < numbers[i].min || v > numbers[i].max)
+		if (!parse_spec_number(value, &v) || v < numbers[i].min || v > numbers[i].max)
 			return err_set(e, ST_USAGE, "%s=%s: takes %" PRIu64 " to %" PRIu64, key,
 				       value, numbers[i].min, numbers[i].max);
-		*number_at(s, i) = v;
+		*spec_number_at(s, i) = v;
 		return ST_OK;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -303,7 +304,7 @@ static enum status begin_preset(struct sim_spec *s, const char *name, size_t len
 	return ST_OK;
 }
 
-static char *trim(char *text)
+static char *trim_spec_text(char *text)
 {
 	size_t len;
 
@@ -314,28 +315,28 @@ static char *trim(char *text)
 	return text;
 }
 
-static enum status parse_line(struct sim_spec *s, char *line, struct err *e)
+static enum status parse_spec_line(struct sim_spec *s, char *line, struct err *e)
 {
 	char *value;
 
 	line[strcspn(line, "#")] = '\0';
-	line = trim(line);
+	line = trim_spec_text(line);
 	if (!*line)
 		return ST_OK;
 	value = strchr(line, '=');
 	if (!value)
 		return err_set(e, ST_USAGE, "\"%s\" sets nothing", line);
 	*value++ = '\0';
-	line = trim(line);
-	value = trim(value);
+	line = trim_spec_text(line);
+	value = trim_spec_text(value);
 	if (!strcmp(line, "preset"))
 		return begin_preset(s, value, strlen(value), e);
 	if (!s->preset)
 		return err_set(e, ST_USAGE, "the preset must come first");
-	return set(s, line, value, e);
+	return set_spec_value(s, line, value, e);
 }
 
-static enum status parse_lines(struct sim_spec *s, char *text, struct err *e)
+static enum status parse_spec_lines(struct sim_spec *s, char *text, struct err *e)
 {
 	unsigned number = 0;
 	enum status st = ST_OK;
@@ -346,7 +347,7 @@ static enum status parse_lines(struct sim_spec *s, char *text, struct err *e)
 		if (next)
 			*next++ = '\0';
 		number++;
-		st = parse_line(s, line, e);
+		st = parse_spec_line(s, line, e);
 		if (st)
 			return err_add(e, st == ST_USAGE ? ST_INPUT : st, "line %u", number);
 	}
@@ -372,11 +373,11 @@ static enum status load_spec(struct sim_spec *s, const char *path, struct err *e
 			  : err_nomem(e);
 	}
 	file_blob_deinit(&file);
-	return st ? st : parse_lines(s, text, e);
+	return st ? st : parse_spec_lines(s, text, e);
 }
 
 /* What no single number can say. */
-static enum status check(const struct sim_spec *s, struct err *e)
+static enum status check_spec(const struct sim_spec *s, struct err *e)
 {
 	const struct sim_layout *layout = sim__layout(s);
 	const struct {
@@ -447,7 +448,7 @@ static enum status parse_pairs(struct sim_spec *s, char *text, struct err *e)
 		if (!value || (next && value >= next))
 			return err_set(e, ST_USAGE, "\"%s\" sets nothing", at);
 		*value++ = '\0';
-		st = set(s, at, value, e);
+		st = set_spec_value(s, at, value, e);
 	}
 	return st;
 }
@@ -470,7 +471,7 @@ enum status sim_spec_parse(const char *text, struct sim_spec *ret, struct err *e
 		st = load_spec(ret, copy, e);
 	if (!st && pairs)
 		st = parse_pairs(ret, pairs, e);
-	return st ? st : check(ret, e);
+	return st ? st : check_spec(ret, e);
 }
 
 void sim_spec_deinit(struct sim_spec *s)
@@ -491,8 +492,9 @@ char *sim_spec_text(const struct sim_spec *s)
 		return NULL;
 	len = (size_t)snprintf(text, room, "%s", s->preset);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (number_of(s, i) != number_of(preset, i) || !strcmp(numbers[i].name, "seed"))
+		if (spec_number_of(s, i) != spec_number_of(preset, i) ||
+		    !strcmp(numbers[i].name, "seed"))
 			len += (size_t)snprintf(text + len, room - len, ",%s=%" PRIu64,
-						numbers[i].name, number_of(s, i));
+						numbers[i].name, spec_number_of(s, i));
 	return text;
 }

@@ -24,7 +24,7 @@ static const char *const names[] = {
 static const uint16_t registers[] = { 0x140, 0x148, 0x150 };
 
 /* The n-th of a kind of places of a process. 0: there are not so many. */
-static uint64_t place_of(const struct sim_making *x, enum place place, size_t n)
+static uint64_t stack_root_place(const struct sim_making *x, enum place place, size_t n)
 {
 	const struct sim_layout *l = x->in->layout;
 	const size_t threads = x->n_threads;
@@ -45,7 +45,7 @@ static uint64_t place_of(const struct sim_making *x, enum place place, size_t n)
 	}
 }
 
-static void put(struct sim_making *x, enum place place, uint64_t va, uint64_t value)
+static void put_stack_root(struct sim_making *x, enum place place, uint64_t va, uint64_t value)
 {
 	const struct sim_region *r;
 
@@ -65,16 +65,16 @@ size_t sim__stack_roots_put(struct sim_making *x, uint32_t heap, const uint64_t 
 
 	for (; n < count && x->n_threads; n++) {
 		enum place place = (enum place)(n % PLACES);
-		uint64_t va = place_of(x, place, used[place]);
+		uint64_t va = stack_root_place(x, place, used[place]);
 
 		if (!va) {
 			place = USER_STACK;
-			va = place_of(x, place, used[place]);
+			va = stack_root_place(x, place, used[place]);
 		}
 		if (!va)
 			break;
 		used[place]++;
-		put(x, place, va, roots[n]);
+		put_stack_root(x, place, va, roots[n]);
 		if (x->in->m->told)
 			fprintf(x->in->m->told,
 				"stack-root,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",%s,0x%" PRIx64

@@ -116,7 +116,7 @@ static uint8_t *bytes_at(struct sim_store *s, uint32_t root, uint64_t va, uint64
 	return sim__frame_bytes(m, sim__entry_frame(m, sim__entry_get(entry))) + va % PAGE_SIZE;
 }
 
-static void put(struct sim_store *s, uint64_t va, const void *p, size_t size)
+static void put_store_bytes(struct sim_store *s, uint64_t va, const void *p, size_t size)
 {
 	const bool user = !(va >> 63);
 	const uint32_t root = user ? s->owner->root : s->m->root;
@@ -142,7 +142,7 @@ static void put16(struct sim_store *s, uint64_t va, uint16_t v)
 	uint8_t b[2];
 
 	put_le16(b, v);
-	put(s, va, b, sizeof(b));
+	put_store_bytes(s, va, b, sizeof(b));
 }
 
 static void put32(struct sim_store *s, uint64_t va, uint32_t v)
@@ -150,7 +150,7 @@ static void put32(struct sim_store *s, uint64_t va, uint32_t v)
 	uint8_t b[4];
 
 	put_le32(b, v);
-	put(s, va, b, sizeof(b));
+	put_store_bytes(s, va, b, sizeof(b));
 }
 
 static void put64(struct sim_store *s, uint64_t va, uint64_t v)
@@ -158,11 +158,11 @@ static void put64(struct sim_store *s, uint64_t va, uint64_t v)
 	uint8_t b[8];
 
 	put_le64(b, v);
-	put(s, va, b, sizeof(b));
+	put_store_bytes(s, va, b, sizeof(b));
 }
 
 /* Whole pages of the kernel's. */
-static uint64_t take(struct sim_store *s, size_t size)
+static uint64_t take_store_pages(struct sim_store *s, size_t size)
 {
 	const uint64_t at = s->next;
 
@@ -179,20 +179,20 @@ struct entry {
 	uint32_t key, words[3];
 };
 
-static void put_head(struct sim_store *s, uint64_t at, size_t n, unsigned level, bool leaf)
+static void put_node_head(struct sim_store *s, uint64_t at, size_t n, unsigned level, bool leaf)
 {
 	const uint8_t kind[2] = { (uint8_t)level, leaf };
 
 	put16(s, at, (uint16_t)n);
-	put(s, at + 2, kind, sizeof(kind));
+	put_store_bytes(s, at + 2, kind, sizeof(kind));
 }
 
 static uint64_t put_leaf(struct sim_store *s, const struct entry *entries, size_t n, unsigned words)
 {
-	const uint64_t at = take(s, PAGE_SIZE);
+	const uint64_t at = take_store_pages(s, PAGE_SIZE);
 	uint64_t to = at + 0x10;
 
-	put_head(s, at, n, 1, true);
+	put_node_head(s, at, n, 1, true);
 	for (size_t i = 0; i < n; i++) {
 		put32(s, to, entries[i].key);
 		for (unsigned k = 0; k < words; k++)
@@ -203,7 +203,8 @@ static uint64_t put_leaf(struct sim_store *s, const struct entry *entries, size_
 }
 
 /* The first child has no key: it is what lies left of the others. */
-static uint64_t put_tree(struct sim_store *s, const struct entry *entries, size_t n, unsigned words)
+static uint64_t put_store_tree(struct sim_store *s, const struct entry *entries, size_t n,
+			       unsigned words)
 {
 	size_t span = LEAF_KEYS;
 	unsigned level;
@@ -213,11 +214,11 @@ static uint64_t put_tree(struct sim_store *s, const struct entry *entries, size_
 		return put_leaf(s, entries, n, words);
 	for (level = 2; span * (NODE_KEYS + 1) < n && level <= LEVELS; level++)
 		span *= NODE_KEYS + 1;
-	at = take(s, PAGE_SIZE);
-	put_head(s, at, (n - 1) / span, level, false);
+	at = take_store_pages(s, PAGE_SIZE);
+	put_node_head(s, at, (n - 1) / span, level, false);
 	for (size_t i = 0; i * span < n; i++) {
 		const uint64_t child =
-			put_tree(s, entries + i * span, MIN(span, n - i * span), words);
+			put_store_tree(s, entries + i * span, MIN(span, n - i * span), words);
 
 		if (i)
 			put32(s, at + 0x10 * i, entries[i * span].key);
@@ -231,7 +232,7 @@ static uint64_t put_tree(struct sim_store *s, const struct entry *entries, size_
  */
 
 /* The array of chunks that a record's number leads to, and its chunk; both are made as needed. */
-static uint64_t record_at(struct sim_store *s, uint32_t number)
+static uint64_t store_record_at(struct sim_store *s, uint32_t number)
 {
 	const uint32_t chunk = number >> CHUNK_SHIFT;
 	const unsigned top = 31 - (unsigned)__builtin_clz(chunk);
@@ -240,13 +241,13 @@ static uint64_t record_at(struct sim_store *s, uint32_t number)
 	uint64_t array = bytes ? get_le64(bytes) : 0;
 
 	if (bytes && !array) {
-		array = take(s, (size_t)16 << top);
+		array = take_store_pages(s, (size_t)16 << top);
 		put64(s, pointer, array);
 	}
 	array += 16 * (uint64_t)(chunk ^ 1U << top);
 	bytes = array ? bytes_at(s, s->m->root, array, 0) : NULL;
 	if (bytes && !get_le64(bytes))
-		put64(s, array, take(s, PAGE_SIZE));
+		put64(s, array, take_store_pages(s, PAGE_SIZE));
 	return bytes ? get_le64(bytes) + CHUNK_HEAD +
 			       (uint64_t)RECORD_SIZE * (number % (1 << CHUNK_SHIFT))
 		     : 0;
@@ -255,7 +256,7 @@ static uint64_t record_at(struct sim_store *s, uint32_t number)
 static uint32_t new_record(struct sim_store *s, uint32_t key, uint32_t size)
 {
 	const uint32_t number = s->records++;
-	const uint64_t at = record_at(s, number);
+	const uint64_t at = store_record_at(s, number);
 
 	if (!at) {
 		s->failed = true;
@@ -283,7 +284,8 @@ static uint64_t place_in_region(struct sim_store *s, size_t size)
 }
 
 /* What of it stands in the entry of its key: a record, or the number of one. */
-static void put_page(struct sim_store *s, const uint8_t *page, uint32_t i, struct entry *ret)
+static void put_compressed_page(struct sim_store *s, const uint8_t *page, uint32_t i,
+				struct entry *ret)
 {
 	static uint8_t out[2 * PAGE_SIZE];
 	const size_t packed = !(i % PLAIN_ONE_IN) ? 0
@@ -294,7 +296,7 @@ static void put_page(struct sim_store *s, const uint8_t *page, uint32_t i, struc
 	const uint32_t place =
 		(s->n_regions - 1) << REGION_SHIFT | (uint32_t)((at % REGION_SIZE) >> 4);
 
-	put(s, at, packed ? out : page, size);
+	put_store_bytes(s, at, packed ? out : page, size);
 	s->user = at + (size + 15) / 16 * 16;
 	if (s->shape->inside) {
 		ret->words[0] = place;
@@ -312,8 +314,8 @@ static void begin_store(struct sim_store *s, uint32_t pages)
 {
 	const struct shape *x = s->shape;
 
-	s->at = take(s, STORE_SIZE);
-	s->regions = take(s, 8 * (size_t)(pages / 15 + 2));
+	s->at = take_store_pages(s, STORE_SIZE);
+	s->regions = take_store_pages(s, 8 * (size_t)(pages / 15 + 2));
 	s->n_regions = 0;
 	s->records = 1 << CHUNK_SHIFT;
 	put64(s, s->at + x->self, s->at);
@@ -339,7 +341,7 @@ static void end_store(struct sim_store *s, const struct entry *entries, uint32_t
 {
 	const struct shape *x = s->shape;
 
-	put64(s, s->at + 0x50, put_tree(s, entries, n, x->inside ? 3 : 1));
+	put64(s, s->at + 0x50, put_store_tree(s, entries, n, x->inside ? 3 : 1));
 	put32(s, s->at + x->regions - 8, REGION_SIZE);
 	put32(s, s->at + x->regions - 4, s->n_regions);
 }
@@ -357,7 +359,7 @@ static void name_store(struct sim_store *s, uint32_t number)
 	bytes = bytes_at(s, s->m->root, pointer, 0);
 	metadata = bytes ? get_le64(bytes) : 0;
 	if (!metadata) {
-		metadata = take(s, 32 * 0x28);
+		metadata = take_store_pages(s, 32 * 0x28);
 		put64(s, pointer, metadata);
 	}
 	put64(s, metadata + 0x28 * (uint64_t)(number % 32), s->at);
@@ -414,13 +416,14 @@ static void fill_store(struct sim_store *s, const uint32_t *pages, uint32_t n, u
 		if (!sim__slot_render(s->m, SIM_FILES, i + 1, page))
 			s->failed = true;
 		entries[count].key = key_of(s, i + 1);
-		put_page(s, page, i / STORES, &entries[count++]);
+		put_compressed_page(s, page, i / STORES, &entries[count++]);
 	}
 	end_store(s, entries, count);
 	name_store(s, store_number(s->shape, which));
 }
 
-static bool fill(struct sim_store *s, const uint32_t *pages, uint32_t n, struct entry *entries)
+static bool fill_stores(struct sim_store *s, const uint32_t *pages, uint32_t n,
+			struct entry *entries)
 {
 	for (unsigned which = 0; which < STORES; which++)
 		fill_store(s, pages, n, which, entries);
@@ -433,11 +436,11 @@ static bool fill(struct sim_store *s, const uint32_t *pages, uint32_t n, struct 
 			{ store_number(s->shape, i % STORES) | state | 0x40000000 },
 		};
 	}
-	put64(s, s->manager + s->shape->tree, put_tree(s, entries, n, 1));
+	put64(s, s->manager + s->shape->tree, put_store_tree(s, entries, n, 1));
 	return !s->failed;
 }
 
-static void put_ring(struct sim_store *s, uint16_t head, uint16_t entry)
+static void put_store_ring(struct sim_store *s, uint16_t head, uint16_t entry)
 {
 	put64(s, GLOBALS_AT + head, s->manager + entry);
 	put64(s, GLOBALS_AT + head + 8, s->manager + entry);
@@ -470,13 +473,13 @@ static void place_manager(struct sim_store *s)
 	s->manager = GLOBALS_AT;
 	if (!x->head)
 		return;
-	s->manager = take(s, PARTITION + x->partition) + PARTITION;
-	epartition = take(s, PAGE_SIZE) + PARTITION;
+	s->manager = take_store_pages(s, PARTITION + x->partition) + PARTITION;
+	epartition = take_store_pages(s, PAGE_SIZE) + PARTITION;
 	put64(s, s->manager + x->epartition, epartition);
 	put64(s, epartition + 0x18, s->manager);
-	put_ring(s, x->head, x->entry);
+	put_store_ring(s, x->head, x->entry);
 	if (x->head2)
-		put_ring(s, x->head2, x->entry2);
+		put_store_ring(s, x->head2, x->entry2);
 }
 
 /* Before 14393 a store names a thread of its owner's, KTHREAD. */
@@ -487,7 +490,7 @@ static void place_owner(struct sim_store *s)
 	s->process = process;
 	if (!s->shape->inside)
 		return;
-	s->process = take(s, PAGE_SIZE) + EPROCESS_AT;
+	s->process = take_store_pages(s, PAGE_SIZE) + EPROCESS_AT;
 	put64(s, s->process + 0x220, process);
 }
 
@@ -510,7 +513,7 @@ static const struct shape *find_shape(const struct machine *m)
 	return NULL;
 }
 
-static bool fill_all(struct sim_store *s, uint32_t wanted)
+static bool fill_manager(struct sim_store *s, uint32_t wanted)
 {
 	uint32_t *pages = calloc(wanted, sizeof(*pages));
 	struct entry *entries = calloc(wanted, sizeof(*entries));
@@ -519,7 +522,7 @@ static bool fill_all(struct sim_store *s, uint32_t wanted)
 	if (good) {
 		place_manager(s);
 		place_owner(s);
-		good = fill(s, pages, choose_pages(s->m, pages, wanted), entries);
+		good = fill_stores(s, pages, choose_pages(s->m, pages, wanted), entries);
 	}
 	free(pages);
 	free(entries);
@@ -542,7 +545,7 @@ enum status sim__store_init(struct machine *m, uint64_t *random, struct err *e)
 	if (file->at && owner != SIM_NONE) {
 		s.owner = &m->processes[owner];
 		file->count = wanted + 1;
-		if (fill_all(&s, wanted))
+		if (fill_manager(&s, wanted))
 			return ST_OK;
 	}
 	return err_set(e, ST_USAGE, "ram is too small for its compression store");

@@ -41,7 +41,7 @@ struct xpress {
 	unsigned n_bits;
 };
 
-static void put_bit(struct xpress *p, bool match)
+static void put_xpress_bit(struct xpress *p, bool match)
 {
 	p->bits = p->bits << 1 | match;
 	if (++p->n_bits == 32) {
@@ -81,7 +81,7 @@ static void put_match(struct xpress *p, size_t distance, size_t length)
 	put_le16(word, (uint16_t)((distance - 1) << 3 | MIN(length - 3, 7)));
 	if (length - 3 >= 7)
 		put_long(p, length - 10);
-	put_bit(p, true);
+	put_xpress_bit(p, true);
 }
 
 size_t sim__pack_xpress(const uint8_t page[static PAGE_SIZE], uint8_t to[static 2 * PAGE_SIZE])
@@ -98,7 +98,7 @@ size_t sim__pack_xpress(const uint8_t page[static PAGE_SIZE], uint8_t to[static 
 			i += n;
 		} else {
 			to[p.at++] = page[i++];
-			put_bit(&p, false);
+			put_xpress_bit(&p, false);
 		}
 	}
 	if (p.n_bits)

@@ -71,7 +71,7 @@ void sim__traces_tell(const struct sim_making *x, uint64_t entry, const uint64_t
 }
 
 /* Traces that came in later are in front of their chain. */
-static void put_entry(struct sim_making *x, struct database *d, bool page_heap)
+static void put_trace_entry(struct sim_making *x, struct database *d, bool page_heap)
 {
 	uint64_t *random = &x->in->random, frames[DEPTH_MAX], sum = 0;
 	const bool deep = sim_below(random, 16) == 0;
@@ -102,7 +102,7 @@ static void put_entry(struct sim_making *x, struct database *d, bool page_heap)
 	sim__traces_tell(x, va, frames, depth);
 }
 
-static void put_head(const struct database *d)
+static void put_database_head(const struct database *d)
 {
 	const uint64_t end = d->va + RESERVED_PAGES * PAGE_SIZE;
 
@@ -120,7 +120,7 @@ static void put_head(const struct database *d)
 }
 
 /* Committed at both ends, reserved in between. */
-static bool add_region(struct sim_making *x, struct database *d)
+static bool add_database_region(struct sim_making *x, struct database *d)
 {
 	struct sim_region r = { .va = d->va, .pages = RESERVED_PAGES, .bytes = d->bytes };
 	struct sim_vad vad = { .first = SIM_VPN(d->va),
@@ -154,12 +154,13 @@ enum status sim__traces_make(struct sim_making *x, bool page_heap, struct err *e
 		return err_nomem(e);
 	}
 	while (d.count < count)
-		put_entry(x, &d, page_heap);
-	put_head(&d);
+		put_trace_entry(x, &d, page_heap);
+	put_database_head(&d);
 	x->n_traces = count;
 	put_le64(x->ntdll_bytes + TRACES_AT, d.va);
 	put_le32(x->peb_bytes + 0xbc,
 		 get_le32(x->peb_bytes + 0xbc) | FLG_USER_STACK_TRACE_DB); /* NtGlobalFlag */
-	return add_region(x, &d) ? ST_OK
-				 : err_set(e, ST_USAGE, "there is no room for stack traces");
+	return add_database_region(x, &d)
+		       ? ST_OK
+		       : err_set(e, ST_USAGE, "there is no room for stack traces");
 }

@@ -33,7 +33,7 @@ void sim__vads_deinit(struct sim_vads *v)
 /*
  * A node but for its links. The numbers of pages have 64 bits in 7; later 32, and 8 more elsewhere.
  */
-static void put_range(const struct sim_layout *l, const struct sim_vad *v)
+static void put_vad_range(const struct sim_layout *l, const struct sim_vad *v)
 {
 	const bool image = v->section && v->section->image;
 	const uint64_t flags = (uint64_t)(image ? VAD_IMAGE : 0) << l->vad_type |
@@ -54,7 +54,7 @@ static void put_range(const struct sim_layout *l, const struct sim_vad *v)
 	put_le32(v->bytes + (l->moved ? 0x30 : 0x34), v->charge | (uint32_t)v->commit << 31);
 }
 
-static void put_section(const struct sim_layout *l, const struct sim_vad *v, uint64_t eprocess)
+static void put_vad_section(const struct sim_layout *l, const struct sim_vad *v, uint64_t eprocess)
 {
 	const struct sim_section *s = v->section;
 	uint32_t part, last;
@@ -79,7 +79,7 @@ static bool take_node(struct sim_vad *v, struct sim_pools *pools, const struct s
 	return v->bytes != NULL;
 }
 
-static int by_first(const void *a, const void *b)
+static int vad_by_first(const void *a, const void *b)
 {
 	const struct sim_vad *x = a, *y = b;
 
@@ -143,11 +143,11 @@ bool sim__vads_put(struct sim_vads *v, struct sim_pools *pools, uint64_t eproces
 	for (size_t i = 0; i < v->count; i++)
 		if (!take_node(&v->at[i], pools, l))
 			return false;
-	array_sort(v->at, v->count, sizeof(*v->at), by_first);
+	array_sort(v->at, v->count, sizeof(*v->at), vad_by_first);
 	for (size_t i = 0; i < v->count; i++) {
-		put_range(l, &v->at[i]);
+		put_vad_range(l, &v->at[i]);
 		if (v->at[i].section)
-			put_section(l, &v->at[i], eprocess);
+			put_vad_section(l, &v->at[i], eprocess);
 	}
 	levels = put_subtree(&t, 0, v->count, l->seven ? head : 0);
 	first = v->at[middle_of(0, v->count)].node;

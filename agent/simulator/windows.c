@@ -49,7 +49,7 @@ static size_t name_field(const struct machine *m)
 }
 
 /* A frame at a kernel address. NULL entry: no memory for its tables. */
-static bool map(struct machine *m, uint64_t va, uint32_t frame)
+static bool map_kernel_page(struct machine *m, uint64_t va, uint32_t frame)
 {
 	uint8_t *entry = frame == SIM_NONE ? NULL : sim__table_entry(m, m->root, va, 1, true);
 
@@ -77,7 +77,7 @@ static bool map_fresh(struct machine *m, uint64_t va, uint32_t pages, bool bytes
 	for (uint32_t i = 0; i < pages; i++, va += PAGE_SIZE) {
 		const uint32_t frame = sim__manager_take(m);
 
-		if (!map(m, va, frame))
+		if (!map_kernel_page(m, va, frame))
 			return false;
 		if (!bytes)
 			sim__frame_put(m, frame, 0, SIM_VPN(va), ++m->generation);
@@ -96,7 +96,7 @@ bool sim__kernel_map(struct machine *m, uint64_t va)
  * The image
  */
 
-static void put_headers(uint8_t *page)
+static void put_kernel_headers(uint8_t *page)
 {
 	uint8_t *pe = page + PE_HEADER, *optional = pe + 24;
 
@@ -121,7 +121,7 @@ static void put_headers(uint8_t *page)
 }
 
 /* IMAGE_DEBUG_DIRECTORY and the CodeView record that it leads to. No real kernel has this GUID. */
-static void put_debug(const struct machine *m)
+static void put_kernel_debug(const struct machine *m)
 {
 	static const uint8_t guid[16] = { 0x51, 0xed, 0x00, 0x00, 0x0d, 0xf0, 0xad, 0x0b,
 					  0x80, 's',  'i',  'm',  'k',  'r',  'n',  'l' };
@@ -143,7 +143,7 @@ struct kdbg_keys {
 	uint64_t never, always;
 };
 
-static struct kdbg_keys draw_keys(const struct machine *m)
+static struct kdbg_keys draw_kdbg_keys(const struct machine *m)
 {
 	uint64_t random = m->spec.seed ^ UINT64_C(0x9b05688c2b3e6c1f);
 	struct kdbg_keys k = { 0x5be0cd19137e2179, 0x1f83d9abfb41bd6b };
@@ -162,7 +162,7 @@ static struct kdbg_keys draw_keys(const struct machine *m)
  */
 static void put_kdbg(const struct machine *m)
 {
-	const struct kdbg_keys keys = draw_keys(m);
+	const struct kdbg_keys keys = draw_kdbg_keys(m);
 	const unsigned r = keys.never & 63;
 	uint64_t words[0x340 / 8] = {
 		[0] = SIM_IMAGE + KDBG_AT,
@@ -235,9 +235,9 @@ static bool init_image(struct machine *m)
 	    !map_fresh(m, SIM_IMAGE + DATA + PAGE_SIZE, SIM_IMAGE_PAGES - DATA / PAGE_SIZE - 1,
 		       false))
 		return false;
-	put_headers(sim__kernel_bytes(m, SIM_IMAGE));
+	put_kernel_headers(sim__kernel_bytes(m, SIM_IMAGE));
 	put_exports(sim__kernel_bytes(m, SIM_IMAGE + EXPORTS));
-	put_debug(m);
+	put_kernel_debug(m);
 	put_kdbg(m);
 	put_le32(sim__kernel_bytes(m, SIM_IMAGE + BUILD_AT), sim__layout(&m->spec)->build);
 	put_le64(sim__kernel_bytes(m, SIM_IMAGE + HEAD_AT), SIM_IMAGE + HEAD_AT);
@@ -277,7 +277,7 @@ static bool init_processor(struct machine *m, uint32_t cpu)
 }
 
 /* LowPart, High1Time, High2Time. */
-static void put_time(uint8_t *at, uint64_t value)
+static void put_system_time(uint8_t *at, uint64_t value)
 {
 	put_le64(at, value);
 	put_le32(at + 8, (uint32_t)(value >> 32));
@@ -293,8 +293,8 @@ static bool init_shared_data(struct machine *m)
 	if (!map_fresh(m, SIM_USER_SHARED, 1, true))
 		return false;
 	at = sim__kernel_bytes(m, SIM_USER_SHARED);
-	put_time(at + 0x08, SIM_BOOT / 100);  /* InterruptTime */
-	put_time(at + 0x14, SIM_SYSTEM_TIME); /* SystemTime */
+	put_system_time(at + 0x08, SIM_BOOT / 100);  /* InterruptTime */
+	put_system_time(at + 0x14, SIM_SYSTEM_TIME); /* SystemTime */
 	for (size_t i = 0; root[i]; i++)
 		put_le16(at + 0x30 + 2 * i, (uint8_t)root[i]);
 	put_le32(at + 0x260, seven ? 0 : sim__layout(&m->spec)->build); /* NtBuildNumber */
@@ -309,7 +309,7 @@ static bool init_shared_data(struct machine *m)
 
 static bool init_processors(struct machine *m)
 {
-	const struct kdbg_keys keys = draw_keys(m);
+	const struct kdbg_keys keys = draw_kdbg_keys(m);
 	bool ok = !m->spec.cpus || init_shared_data(m);
 
 	for (uint32_t i = 0; i < m->spec.cpus && ok; i++)
@@ -331,7 +331,7 @@ static bool init_processors(struct machine *m)
 /*
  * One prototype entry. Most pages are there; some of the file were never read, some are paged out.
  */
-static bool put_prototype(struct machine *m, uint32_t i, uint8_t *at, uint64_t *random)
+static bool put_shared_prototype(struct machine *m, uint32_t i, uint8_t *at, uint64_t *random)
 {
 	const struct frame paged = { .owner = SIM_SECTION,
 				     .generation = m->generation + 1,
@@ -367,7 +367,8 @@ static bool init_section(struct machine *m)
 	if (!map_fresh(m, SIM_PAGED_POOL, SIM_SHARED_PAGES * 8 / PAGE_SIZE, true))
 		return false;
 	for (uint32_t i = 0; i < SIM_SHARED_PAGES; i++)
-		if (!put_prototype(m, i, sim__kernel_bytes(m, SIM_PAGED_POOL + 8 * i), &random))
+		if (!put_shared_prototype(m, i, sim__kernel_bytes(m, SIM_PAGED_POOL + 8 * i),
+					  &random))
 			return false;
 	return true;
 }

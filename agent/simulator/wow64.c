@@ -201,7 +201,8 @@ bool sim__wow64_peb(struct sim_making *x)
  */
 
 /* Text as UTF-16 behind *at, and the UNICODE_STRING32 for it. */
-static void put_string(uint8_t *string, const char *text, uint8_t *bytes, uint64_t va, size_t *at)
+static void put_unicode_string32(uint8_t *string, const char *text, uint8_t *bytes, uint64_t va,
+				 size_t *at)
 {
 	const size_t len = strlen(text);
 
@@ -213,7 +214,7 @@ static void put_string(uint8_t *string, const char *text, uint8_t *bytes, uint64
 	*at += (2 * len + 2 + 3) / 4 * 4;
 }
 
-static bool put_parameters(struct sim_making *x)
+static bool put_parameters32(struct sim_making *x)
 {
 	const uint64_t va = sim__making_place(x, 1);
 	uint8_t *bytes = sim__making_private(x, va, 1, 0, 1);
@@ -225,17 +226,17 @@ static bool put_parameters(struct sim_making *x)
 	put_le32(bytes, PAGE_SIZE);
 	put_le32(bytes + 4, 0x2c0);
 	put_le32(bytes + 8, 1); /* its pointers are addresses */
-	put_string(bytes + 0x24, "C:\\Windows\\system32\\", bytes, va, &at);
+	put_unicode_string32(bytes + 0x24, "C:\\Windows\\system32\\", bytes, va, &at);
 	snprintf(path, sizeof(path), "C:%s", x->program->path);
-	put_string(bytes + 0x38, path, bytes, va, &at);
+	put_unicode_string32(bytes + 0x38, path, bytes, va, &at);
 	snprintf(path, sizeof(path), "\"C:%s\" -k %" PRIu32, x->program->path, x->process);
-	put_string(bytes + 0x40, path, bytes, va, &at);
+	put_unicode_string32(bytes + 0x40, path, bytes, va, &at);
 	put_le32(x->peb32_bytes + PEB_PARAMETERS, (uint32_t)va);
 	return true;
 }
 
-static void put_loaded(uint8_t *entry, const struct sim_image *image, uint8_t *bytes, uint64_t va,
-		       size_t *at)
+static void put_loader_entry32(uint8_t *entry, const struct sim_image *image, uint8_t *bytes,
+			       uint64_t va, size_t *at)
 {
 	char path[SIM_NAME_MAX + 2];
 
@@ -243,13 +244,13 @@ static void put_loaded(uint8_t *entry, const struct sim_image *image, uint8_t *b
 	put_le32(entry + 0x1c, (uint32_t)image->base + image->entry);
 	put_le32(entry + 0x20, image->section.pages * (uint32_t)PAGE_SIZE);
 	snprintf(path, sizeof(path), "C:%s", image->path);
-	put_string(entry + 0x24, path, bytes, va, at);
-	put_string(entry + 0x2c, sim__image_name(image), bytes, va, at);
+	put_unicode_string32(entry + 0x24, path, bytes, va, at);
+	put_unicode_string32(entry + 0x2c, sim__image_name(image), bytes, va, at);
 }
 
 /* One of the three rings: from its head through all entries. */
-static void put_ring(struct sim_making *x, uint32_t links, uint8_t *entries, uint64_t va,
-		     size_t count)
+static void put_loader_ring32(struct sim_making *x, uint32_t links, uint8_t *entries, uint64_t va,
+			      size_t count)
 {
 	uint8_t *head = x->ntdll32_bytes + LDR32_AT + LDR32_LISTS + links;
 	const uint64_t head_va = x->ntdll32_data + LDR32_AT + LDR32_LISTS + links;
@@ -281,7 +282,7 @@ bool sim__wow64_loader(struct sim_making *x)
 	uint8_t *bytes = sim__making_private(x, va, 1, 0, 1);
 	size_t at = LOADED_MAX * LDR32_ENTRY;
 
-	if (!bytes || !put_parameters(x))
+	if (!bytes || !put_parameters32(x))
 		return false;
 	if (sim__leaker_is(x))
 		loaded[count++] = &in->kernelbase32;
@@ -289,13 +290,13 @@ bool sim__wow64_loader(struct sim_making *x)
 		loaded[count++] = &ghost;
 	at = MAX(at, count * LDR32_ENTRY);
 	for (size_t i = 0; i < count; i++) {
-		put_loaded(bytes + i * LDR32_ENTRY, loaded[i], bytes, va, &at);
+		put_loader_entry32(bytes + i * LDR32_ENTRY, loaded[i], bytes, va, &at);
 		if (i) /* the program is in the list of 64 bits, too */
 			sim__making_tell_module(x, loaded[i],
 						loaded[i] == &ghost ? "loader" : "both");
 	}
 	for (uint32_t list = 0; list < LISTS; list++)
-		put_ring(x, 8 * list, bytes, va, count);
+		put_loader_ring32(x, 8 * list, bytes, va, count);
 	put_le32(x->ntdll32_bytes + LDR32_AT, 0x30); /* Length, Initialized */
 	x->ntdll32_bytes[LDR32_AT + 4] = 1;
 	return true;
@@ -306,7 +307,7 @@ bool sim__wow64_loader(struct sim_making *x)
  */
 
 /* Return addresses into code, and frame pointers. */
-static uint64_t put_stack(struct sim_making *x)
+static uint64_t put_stack32(struct sim_making *x)
 {
 	struct sim_inside *in = x->in;
 	const uint32_t from = STACK_PAGES - STACK_USED;
@@ -332,7 +333,7 @@ static uint64_t put_stack(struct sim_making *x)
 /* Each names the other: the TEB in its ExceptionList, the TEB32 in GdiBatchCount. */
 bool sim__wow64_thread(struct sim_making *x, uint32_t i, uint64_t teb, uint32_t tid)
 {
-	const uint64_t stack = put_stack(x), teb32 = teb + TEB32_BEHIND;
+	const uint64_t stack = put_stack32(x), teb32 = teb + TEB32_BEHIND;
 	const uint64_t limit = stack + (STACK_PAGES - STACK_USED) * PAGE_SIZE;
 	const uint64_t base = stack + STACK_PAGES * PAGE_SIZE;
 	uint8_t *at = x->teb32_bytes[i];
@@ -368,7 +369,7 @@ bool sim__wow64_make_ring(struct sim_making *x)
 	return x->ring32_bytes != NULL;
 }
 
-static void link_heap(struct sim_making *x, uint32_t index, uint64_t heap)
+static void link_heap_descriptor32(struct sim_making *x, uint32_t index, uint64_t heap)
 {
 	const uint32_t head = (uint32_t)x->ntdll32_data + HEAP_RING_AT;
 	const uint32_t at = (uint32_t)sim__wow64_descriptor(x, index);
@@ -390,7 +391,7 @@ uint64_t sim__wow64_descriptor(const struct sim_making *x, uint32_t index)
 void sim__wow64_list_heap(struct sim_making *x, uint32_t index, uint64_t heap)
 {
 	if (x->ring32)
-		link_heap(x, index, heap);
+		link_heap_descriptor32(x, index, heap);
 	if (index == 1 || !x->ring32) {
 		put_le32(x->ntdll32_bytes + HEAPS_AT + (size_t)4 * (index - 1), (uint32_t)heap);
 		put_le32(x->peb32_bytes + PEB_HEAPS, index);

@@ -20,7 +20,7 @@ static const uint8_t zero_nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES];
  * Writing
  */
 
-static char *put_text(char *at, const char *text)
+static char *put_header_text(char *at, const char *text)
 {
 	const size_t len = strlen(text);
 
@@ -33,7 +33,7 @@ static char *put_base64(char *at, const uint8_t bytes[static 32])
 	char text[BASE64_32 + 1];
 
 	sodium_bin2base64(text, sizeof(text), bytes, 32, BASE64);
-	return put_text(at, text);
+	return put_header_text(at, text);
 }
 
 /* False: the recipient is of a small order. */
@@ -52,9 +52,9 @@ static bool put_stanza(char **at, const uint8_t recipient[static AGE_KEY_SIZE],
 	crypto_aead_chacha20poly1305_ietf_encrypt(body, NULL, file_key, AGE__FILE_KEY_SIZE, NULL, 0,
 						  NULL, zero_nonce, key);
 	sodium_memzero(key, sizeof(key));
-	*at = put_base64(put_text(*at, "-> X25519 "), share);
-	*at = put_base64(put_text(*at, "\n"), body);
-	*at = put_text(*at, "\n");
+	*at = put_base64(put_header_text(*at, "-> X25519 "), share);
+	*at = put_base64(put_header_text(*at, "\n"), body);
+	*at = put_header_text(*at, "\n");
 	return true;
 }
 
@@ -69,15 +69,15 @@ enum status age__header_write(const struct age_recipients *to,
 
 	if (!text)
 		return err_nomem(e);
-	at = put_text(at, AGE__VERSION_LINE);
+	at = put_header_text(at, AGE__VERSION_LINE);
 	for (size_t i = 0; i < to->count; i++)
 		if (!put_stanza(&at, to->at[i], file_key))
 			return err_set(e, ST_USAGE,
 				       "recipient %zu is a key that no identity belongs to", i + 1);
-	at = put_text(at, "---");
+	at = put_header_text(at, "---");
 	age__header_mac(file_key, text, (size_t)(at - text), mac);
-	at = put_base64(put_text(at, " "), mac);
-	at = put_text(at, "\n");
+	at = put_base64(put_header_text(at, " "), mac);
+	at = put_header_text(at, "\n");
 	*ret_len = (size_t)(at - text);
 	*ret = take_ptr(text);
 	return ST_OK;
@@ -94,7 +94,7 @@ struct lines {
 };
 
 /* Without its LF. ST_END: it is not all there. */
-static enum status next_line(struct lines *l, const char **ret, size_t *ret_len)
+static enum status next_header_line(struct lines *l, const char **ret, size_t *ret_len)
 {
 	const char *from = l->text + l->at, *end = memchr(from, '\n', l->len - l->at);
 
@@ -158,7 +158,7 @@ static enum status get_body(struct lines *l, struct stanza *ret, struct err *e)
 	size_t len, n;
 
 	do {
-		const enum status st = next_line(l, &line, &len);
+		const enum status st = next_header_line(l, &line, &len);
 
 		/* Nor can such a line be the beginning of one that is not all there. */
 		if (st)
@@ -181,7 +181,7 @@ static enum status next_stanza(struct lines *l, struct stanza *ret, struct err *
 	const size_t before = l->at;
 	const char *line;
 	size_t len;
-	enum status st = next_line(l, &line, &len);
+	enum status st = next_header_line(l, &line, &len);
 
 	*ret = (struct stanza){ 0 };
 	if (st)
@@ -269,7 +269,7 @@ static enum status get_version(struct lines *l, struct err *e)
 	if (have < want && !memcmp(l->text, AGE__VERSION_LINE, have))
 		return ST_END;
 	if (!memcmp(l->text, AGE__VERSION_LINE, have))
-		return next_line(l, &line, &len);
+		return next_header_line(l, &line, &len);
 	return age_is_magic(l->text, l->len)
 		       ? err_set(e, ST_INPUT, "is encrypted with a version of age other than 1")
 		       : err_set(e, ST_INPUT, "is not encrypted with age");
@@ -282,7 +282,7 @@ static enum status get_mac(struct lines *l, uint8_t ret[static AGE__MAC_SIZE], s
 	const size_t before = l->at;
 	const char *line;
 	size_t len, n;
-	enum status st = next_line(l, &line, &len);
+	enum status st = next_header_line(l, &line, &len);
 
 	if (st)
 		return st;
@@ -295,7 +295,7 @@ static enum status get_mac(struct lines *l, uint8_t ret[static AGE__MAC_SIZE], s
 	return ST_OK;
 }
 
-static enum status refuse(const struct header *h, struct err *e)
+static enum status refuse_identities(const struct header *h, struct err *e)
 {
 	const size_t n = age_identities_count(h->x);
 
@@ -323,7 +323,7 @@ enum status age__header_open(const char *text, size_t len, const struct age_iden
 	if (!st)
 		st = get_mac(&l, said, &over, e);
 	if (!st && !h.found)
-		st = refuse(&h, e);
+		st = refuse_identities(&h, e);
 	if (st)
 		return st;
 	age__header_mac(ret_file_key, text, over, is);

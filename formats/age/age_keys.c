@@ -105,7 +105,7 @@ bool age__bech32(const char *prefix, const char *text, size_t len, uint8_t ret[s
  * Lists of keys
  */
 
-static bool begins(const char *text, size_t len, const char *with)
+static bool key_begins_with(const char *text, size_t len, const char *with)
 {
 	return len >= strlen(with) && !memcmp(text, with, strlen(with));
 }
@@ -128,7 +128,7 @@ static const char *what_it_is(const char *text, size_t len)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (begins(text, len, known[i].begins))
+		if (key_begins_with(text, len, known[i].begins))
 			return known[i].what;
 	return NULL;
 }
@@ -239,8 +239,8 @@ static enum status add_identity(struct age_identities *x, const char *text, size
 			       AGE_IDENTITIES_MAX);
 	if (!age__bech32("AGE-SECRET-KEY-", text, len, to->secret))
 		return err_set(e, ST_INPUT, "%s",
-			       what && !begins(text, len, "age1") &&
-					       !begins(text, len, "AGE-SECRET-KEY-1")
+			       what && !key_begins_with(text, len, "age1") &&
+					       !key_begins_with(text, len, "AGE-SECRET-KEY-1")
 				       ? what
 				       : "is not an age identity (AGE-SECRET-KEY-1...)");
 	if (crypto_scalarmult_base(to->share, to->secret))

@@ -62,8 +62,8 @@ static enum status decrypt(struct age_reader *r, uint64_t number, uint8_t *seale
 }
 
 /* One that is kept now. Under the lock. */
-static enum status keep(struct age_reader *r, uint64_t number, const struct kept **ret,
-			struct err *e)
+static enum status keep_decrypted(struct age_reader *r, uint64_t number, const struct kept **ret,
+				  struct err *e)
 {
 	struct kept *to = r->kept;
 	bool good;
@@ -97,7 +97,7 @@ static enum status read_part(struct age_reader *r, uint64_t number, size_t from,
 	enum status st;
 
 	pthread_mutex_lock(&r->lock);
-	st = keep(r, number, &k, e);
+	st = keep_decrypted(r, number, &k, e);
 	if (!st)
 		memcpy(p, k->content + from, len);
 	pthread_mutex_unlock(&r->lock);
@@ -119,8 +119,8 @@ static enum status read_whole(struct age_reader *r, uint64_t number, uint8_t *p,
 	return ST_OK;
 }
 
-static enum status read_content(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
-				struct err *e)
+static enum status read_decrypted(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
+				  struct err *e)
 {
 	struct age_reader *r = (struct age_reader *)b;
 	_cleanup_free_ uint8_t *sealed = len >= AGE_CHUNK ? malloc(AGE_STORED) : NULL;
@@ -177,7 +177,7 @@ enum status age_reader_create(struct blob *stored, const struct age_identities *
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	r->stored = stored;
-	r->blob.read_at = read_content;
+	r->blob.read_at = read_decrypted;
 	for (size_t i = 0; i < KEPT; i++)
 		r->kept[i].number = UINT64_MAX;
 	st = find_end(r, e);

@@ -84,7 +84,7 @@ void age_writer_destroy(struct age_writer *w)
 /*
  * The same bytes at the same place, if the sink takes back what it has of them, and has room then.
  */
-static enum status send(struct age_writer *w, const void *p, size_t len, struct err *e)
+static enum status send_to_sink(struct age_writer *w, const void *p, size_t len, struct err *e)
 {
 	enum status st = sink_write(w->out, p, len, &w->why);
 
@@ -102,7 +102,7 @@ static enum status send(struct age_writer *w, const void *p, size_t len, struct 
 
 static enum status send_header(struct age_writer *w, struct err *e)
 {
-	const enum status st = w->header ? send(w, w->header, w->header_len, e) : ST_OK;
+	const enum status st = w->header ? send_to_sink(w, w->header, w->header_len, e) : ST_OK;
 
 	free(w->header);
 	w->header = NULL;
@@ -118,7 +118,7 @@ static enum status send_chunk(struct age_writer *w, const void *p, size_t len, b
 		return st;
 	age__chunk_seal(&w->payload, w->number, last, p, len, w->sealed);
 	w->number++; /* whatever becomes of it: this number is used */
-	return send(w, w->sealed, len + AGE_TAG_SIZE, e);
+	return send_to_sink(w, w->sealed, len + AGE_TAG_SIZE, e);
 }
 
 static enum status tell_over(const struct age_writer *w, struct err *e)

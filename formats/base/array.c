@@ -48,7 +48,7 @@ static void swap(const struct sorted *s, uint8_t *a, uint8_t *b)
 	}
 }
 
-static void insert(const struct sorted *s, uint8_t *at, size_t count)
+static void insertion_sort(const struct sorted *s, uint8_t *at, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		for (uint8_t *x = at + i * s->size; x > at && s->compare(x - s->size, x) > 0;
@@ -57,7 +57,7 @@ static void insert(const struct sorted *s, uint8_t *at, size_t count)
 }
 
 /* Lets element `i` of a heap of `count` sink to where it belongs; the greatest is on top. */
-static void sink(const struct sorted *s, uint8_t *at, size_t i, size_t count)
+static void sink_in_heap(const struct sorted *s, uint8_t *at, size_t i, size_t count)
 {
 	for (size_t child; (child = 2 * i + 1) < count; i = child) {
 		uint8_t *x = at + child * s->size;
@@ -75,10 +75,10 @@ static void sink(const struct sorted *s, uint8_t *at, size_t i, size_t count)
 static void sort_by_heap(const struct sorted *s, uint8_t *at, size_t count)
 {
 	for (size_t i = count / 2; i-- > 0;)
-		sink(s, at, i, count);
+		sink_in_heap(s, at, i, count);
 	for (size_t i = count; i-- > 1;) {
 		swap(s, at, at + i * s->size);
-		sink(s, at, 0, i);
+		sink_in_heap(s, at, 0, i);
 	}
 }
 
@@ -92,7 +92,7 @@ static void order_two(const struct sorted *s, uint8_t *a, uint8_t *b)
  * Of three elements at least: what is not above the median of three comes before it, what is not
  * below behind it. Returns its place.
  */
-static size_t part(const struct sorted *s, uint8_t *at, size_t count)
+static size_t partition_around_median(const struct sorted *s, uint8_t *at, size_t count)
 {
 	uint8_t *const first = at, *const last = at + (count - 1) * s->size;
 	uint8_t *a = first, *b = last;
@@ -118,26 +118,26 @@ static size_t part(const struct sorted *s, uint8_t *at, size_t count)
 #define FEW 16
 
 /* The smaller part is sorted first, so that calls nest as deep as the logarithm at most. */
-static void sort(const struct sorted *s, uint8_t *at, size_t count, unsigned depth)
+static void sort_part(const struct sorted *s, uint8_t *at, size_t count, unsigned depth)
 {
 	while (count > FEW && depth--) {
 		size_t middle;
 
 		swap(s, at + s->size, at + count / 2 * s->size);
-		middle = part(s, at, count);
+		middle = partition_around_median(s, at, count);
 		if (middle < count - middle) {
-			sort(s, at, middle, depth);
+			sort_part(s, at, middle, depth);
 			at += (middle + 1) * s->size;
 			count -= middle + 1;
 		} else {
-			sort(s, at + (middle + 1) * s->size, count - middle - 1, depth);
+			sort_part(s, at + (middle + 1) * s->size, count - middle - 1, depth);
 			count = middle;
 		}
 	}
 	if (count > FEW)
 		sort_by_heap(s, at, count);
 	else
-		insert(s, at, count);
+		insertion_sort(s, at, count);
 }
 
 void array_sort(void *at, size_t count, size_t size, int (*compare)(const void *, const void *))
@@ -147,5 +147,5 @@ void array_sort(void *at, size_t count, size_t size, int (*compare)(const void *
 
 	for (size_t n = count; n; n /= 2)
 		depth += 2;
-	sort(&s, at, count, depth);
+	sort_part(&s, at, count, depth);
 }

@@ -17,7 +17,7 @@
 #define BYTE_MORE    255
 
 /* No sum of bytes overflows: there are not so many. */
-static size_t take_length(struct cursor *in, unsigned half)
+static size_t take_lz4_length(struct cursor *in, unsigned half)
 {
 	size_t length = half;
 	uint8_t more = half == HALF_MORE ? BYTE_MORE : 0;
@@ -36,7 +36,7 @@ bool lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size
 
 	for (;;) {
 		const uint8_t token = cur_u8(&c);
-		size_t length = take_length(&c, token >> 4), distance;
+		size_t length = take_lz4_length(&c, token >> 4), distance;
 		const uint8_t *literals = cur_bytes(&c, length);
 
 		if (c.bad || length > out_size - at)
@@ -46,7 +46,7 @@ bool lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size
 		if (!c.left)
 			break;
 		distance = cur_le16(&c);
-		length = take_length(&c, token & 15) + MATCH_MIN;
+		length = take_lz4_length(&c, token & 15) + MATCH_MIN;
 		if (c.bad || !distance || distance > at || length > out_size - at)
 			return false;
 		bytes_repeat(out + at, distance, length);

@@ -15,14 +15,14 @@ void packed_deinit(struct packed *p)
 }
 
 /* Bits that a column takes; its values are at most `span` above the least one. */
-static uint8_t bits_of(uint64_t span)
+static uint8_t column_bits_of(uint64_t span)
 {
 	const unsigned bits = span ? 64 - (unsigned)__builtin_clzll(span) : 0;
 
 	return (uint8_t)(bits > 56 ? 64 : bits);
 }
 
-static struct packed_column measure(const uint64_t *values, size_t rows, uint32_t at)
+static struct packed_column measure_column(const uint64_t *values, size_t rows, uint32_t at)
 {
 	struct packed_column c = { .least = values[0], .at = at };
 	uint64_t most = values[0], differs = 0;
@@ -34,7 +34,7 @@ static struct packed_column measure(const uint64_t *values, size_t rows, uint32_
 	}
 	/* Values that end in the same bits are multiples of that apart. */
 	c.shift = differs ? (uint8_t)__builtin_ctzll(differs) : 0;
-	c.bits = bits_of((most - c.least) >> c.shift);
+	c.bits = column_bits_of((most - c.least) >> c.shift);
 	c.mask = c.bits ? UINT64_MAX >> (64 - c.bits) : 0;
 	return c;
 }
@@ -67,14 +67,14 @@ static void put_column(struct packed_block *b, const struct packed_column *c,
 }
 
 /* Makes a block of the last `rows` rows. */
-static enum status pack(struct packed *p, size_t rows, struct err *e)
+static enum status pack_block(struct packed *p, size_t rows, struct err *e)
 {
 	struct packed_column columns[PACKED_COLUMNS_MAX] = { 0 };
 	struct packed_block *b;
 	uint32_t size = 0;
 
 	for (unsigned i = 0; i < p->columns; i++) {
-		columns[i] = measure(p->open[i], rows, size);
+		columns[i] = measure_column(p->open[i], rows, size);
 		size += (uint32_t)((rows * columns[i].bits + 7) / 8);
 	}
 	if (!ARRAY_ROOM(p->blocks, p->n_blocks, p->room))
@@ -101,7 +101,7 @@ enum status packed_add(struct packed *p, const uint64_t *row, struct err *e)
 	}
 	for (unsigned i = 0; i < p->columns; i++)
 		p->open[i][at] = row[i];
-	st = at + 1 == PACKED_ROWS ? pack(p, PACKED_ROWS, e) : ST_OK;
+	st = at + 1 == PACKED_ROWS ? pack_block(p, PACKED_ROWS, e) : ST_OK;
 	p->rows += !st;
 	return st;
 }
@@ -109,7 +109,7 @@ enum status packed_add(struct packed *p, const uint64_t *row, struct err *e)
 enum status packed_finish(struct packed *p, struct err *e)
 {
 	const size_t left = p->rows % PACKED_ROWS;
-	const enum status st = left ? pack(p, left, e) : ST_OK;
+	const enum status st = left ? pack_block(p, left, e) : ST_OK;
 
 	free(p->open);
 	p->open = NULL;

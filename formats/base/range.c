@@ -57,7 +57,7 @@ static bool shrink_to_pages(struct range *r, struct range_faults *faults)
 	return r->first < r->last;
 }
 
-static int by_first(const void *a, const void *b)
+static int range_by_first(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
@@ -67,8 +67,8 @@ static int by_first(const void *a, const void *b)
 }
 
 /* Drops the ranges that `keep` rejects. */
-static void filter(struct range_list *l, struct range_faults *faults,
-		   bool (*keep)(struct range *r, struct range_faults *faults))
+static void filter_ranges(struct range_list *l, struct range_faults *faults,
+			  bool (*keep)(struct range *r, struct range_faults *faults))
 {
 	size_t kept = 0;
 
@@ -104,11 +104,11 @@ void range_list_tidy(struct range_list *l, struct range_faults *ret)
 
 	for (size_t i = 1; i < l->count; i++)
 		faults.unsorted += l->at[i].first < l->at[i - 1].first;
-	filter(l, &faults, cut_to_limit);
+	filter_ranges(l, &faults, cut_to_limit);
 	if (l->count)
-		qsort(l->at, l->count, sizeof(*l->at), by_first);
+		qsort(l->at, l->count, sizeof(*l->at), range_by_first);
 	merge_ranges(l, &faults);
-	filter(l, &faults, shrink_to_pages);
+	filter_ranges(l, &faults, shrink_to_pages);
 	if (ret)
 		*ret = faults;
 }

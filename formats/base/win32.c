@@ -12,7 +12,7 @@
 #define SHORT_PATH (MAX_PATH - 12)
 
 /* The system's text of an error, without its full stop and line end; false if it has none. */
-static bool describe(DWORD code, DWORD language, char *ret, size_t size)
+static bool describe_win32_error(DWORD code, DWORD language, char *ret, size_t size)
 {
 	wchar_t wide[256];
 	int n = (int)FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS,
@@ -32,8 +32,9 @@ enum status err_from_win32(struct err *e, enum status st, DWORD code, const char
 
 	if (!e)
 		return st;
-	if (!describe(code, MAKELANGID(LANG_ENGLISH, SUBLANG_ENGLISH_US), text, sizeof(text)) &&
-	    !describe(code, 0, text, sizeof(text)))
+	if (!describe_win32_error(code, MAKELANGID(LANG_ENGLISH, SUBLANG_ENGLISH_US), text,
+				  sizeof(text)) &&
+	    !describe_win32_error(code, 0, text, sizeof(text)))
 		snprintf(text, sizeof(text), "refused");
 	va_start(ap, fmt);
 	vsnprintf(front, sizeof(front), fmt, ap);
@@ -245,7 +246,7 @@ void win32_private_end(SECURITY_ATTRIBUTES *a)
 }
 
 /* The one who runs this program, or who owns what it makes (a group may, of Windows' choice). */
-static bool is_own(PSID sid)
+static bool is_own_sid(PSID sid)
 {
 	_cleanup_handle_ HANDLE token = NULL;
 	union {
@@ -269,5 +270,5 @@ bool win32_owner_is_trusted(PSECURITY_DESCRIPTOR d)
 
 	return GetSecurityDescriptorOwner(d, &owner, &defaulted) && owner &&
 	       (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
-		IsWellKnownSid(owner, WinLocalSystemSid) || is_own(owner));
+		IsWellKnownSid(owner, WinLocalSystemSid) || is_own_sid(owner));
 }

@@ -28,7 +28,7 @@ void words_join(words_at *word, const void *of, const char *between, const char 
 	}
 }
 
-static int lower(char c)
+static int lower_case(char c)
 {
 	return tolower((unsigned char)c);
 }
@@ -37,7 +37,7 @@ static int lower(char c)
  * How many letters have to be changed, put in, left out, or exchanged with their neighbour: the
  * optimal string alignment distance (Damerau 1964, Levenshtein 1966), row by row.
  */
-static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t rows[3][WORD_MAX + 1];
 	size_t *above2 = rows[0], *above = rows[1], *row = rows[2];
@@ -52,11 +52,11 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 		row = spare;
 		row[0] = i;
 		for (size_t k = 1; k <= b_len; k++) {
-			const bool same = lower(a[i - 1]) == lower(b[k - 1]);
+			const bool same = lower_case(a[i - 1]) == lower_case(b[k - 1]);
 
 			row[k] = MIN(MIN(row[k - 1], above[k]) + 1, above[k - 1] + !same);
-			if (i > 1 && k > 1 && lower(a[i - 1]) == lower(b[k - 2]) &&
-			    lower(a[i - 2]) == lower(b[k - 1]))
+			if (i > 1 && k > 1 && lower_case(a[i - 1]) == lower_case(b[k - 2]) &&
+			    lower_case(a[i - 2]) == lower_case(b[k - 1]))
 				row[k] = MIN(row[k], above2[k - 2] + 1);
 		}
 	}
@@ -96,9 +96,9 @@ const char *words_nearest(words_at *word, const void *of, const char *text, size
 		/* Two letters of which one is wrong could be anything. */
 		if (!is_word(w) || longer > WORD_MAX || longer < 3)
 			continue;
-		d = distance(text, len, w, w_len);
+		d = edit_distance(text, len, w, w_len);
 		/* Who slips has the first letter right more often than not. */
-		score = 2 * d + (lower(text[0]) != lower(w[0]));
+		score = 2 * d + (lower_case(text[0]) != lower_case(w[0]));
 		if (d <= longer / 3 && score < least) {
 			least = score;
 			ret = w;

@@ -16,16 +16,16 @@
 /* A header and what a stream begins with. */
 #define BEGIN_SIZE  (AVML_HEADER_SIZE + SNAPPY_IDENTIFIER_SIZE)
 
-static bool has_magic(const uint8_t *h)
+static bool has_avml_magic(const uint8_t *h)
 {
 	return get_le32(h) == AVML_MAGIC && get_le32(h + 4) == AVML_VERSION && !get_le64(h + 24);
 }
 
 /* A range of 2^64 bytes would have a length that is 0. */
-static bool parse_header(const uint8_t *h, struct range *ret)
+static bool parse_avml_header(const uint8_t *h, struct range *ret)
 {
 	*ret = (struct range){ get_le64(h + 8), get_le64(h + 16) };
-	return has_magic(h) && ret->first <= ret->last && ret->last - ret->first < UINT64_MAX;
+	return has_avml_magic(h) && ret->first <= ret->last && ret->last - ret->first < UINT64_MAX;
 }
 
 static enum status add_point(struct avml *a, uint64_t plain, uint64_t offset, struct err *e)
@@ -36,7 +36,7 @@ static enum status add_point(struct avml *a, uint64_t plain, uint64_t offset, st
 	return ST_OK;
 }
 
-static enum status add_block(struct avml *a, struct range r, struct err *e)
+static enum status append_avml_block(struct avml *a, struct range r, struct err *e)
 {
 	if (a->count == AVML_BLOCKS_MAX)
 		return err_set(e, ST_CORRUPT, "more than %zu blocks", AVML_BLOCKS_MAX);
@@ -73,7 +73,7 @@ static enum status note_point(struct avml *a, const struct walk *w, struct err *
  * AVML writes an identifier, and then data. One bit makes a chunk that is to be skipped out of one
  * of data, and so none but the first is skipped.
  */
-static bool belongs(const struct walk *w, const struct snappy_chunk *c)
+static bool belongs_to_stream(const struct walk *w, const struct snappy_chunk *c)
 {
 	return (c->kind == SNAPPY_SKIP) == (w->offset == w->begin) &&
 	       c->plain <= w->want - w->plain;
@@ -92,7 +92,7 @@ static enum status walk_stream(struct blob *b, struct walk *w, struct avml *poin
 		if (st)
 			return st;
 		w->cost += CHUNK_COST;
-		if (c.kind != SNAPPY_CUT && !belongs(w, &c))
+		if (c.kind != SNAPPY_CUT && !belongs_to_stream(w, &c))
 			c.kind = SNAPPY_BAD;
 		if (c.kind == SNAPPY_CUT || c.kind == SNAPPY_BAD) {
 			w->end = c.kind;
@@ -148,7 +148,7 @@ static enum status search_in(struct avml *a, uint64_t begin, uint64_t off, const
 		struct range r;
 
 		*ret = at ? (size_t)(at - p) : len;
-		if (!at || len - *ret < BEGIN_SIZE || !parse_header(at, &r) ||
+		if (!at || len - *ret < BEGIN_SIZE || !parse_avml_header(at, &r) ||
 		    memcmp(at + AVML_HEADER_SIZE, SNAPPY_IDENTIFIER, SNAPPY_IDENTIFIER_SIZE))
 			continue;
 		found = trailer_fits(a->blob, begin, off + *ret);
@@ -165,7 +165,7 @@ static enum status search_in(struct avml *a, uint64_t begin, uint64_t off, const
  * The stream that began at `begin` cannot be followed beyond *off: moves *off to the next block, or
  * to the end of the blob. ST_END if there is none, and the end is not that of this stream.
  */
-static enum status search_block(struct avml *a, uint64_t begin, uint64_t *off, struct err *e)
+static enum status search_next_block(struct avml *a, uint64_t begin, uint64_t *off, struct err *e)
 {
 	const uint64_t from = *off;
 	_cleanup_free_ uint8_t *buf = malloc(SEARCH_STEP + BEGIN_SIZE);
@@ -203,7 +203,7 @@ static enum status pass_damage(struct avml *a, uint64_t begin, uint64_t *off, bo
 			       struct err *e)
 {
 	const uint64_t from = *off;
-	const enum status st = search_block(a, begin, off, e);
+	const enum status st = search_next_block(a, begin, off, e);
 
 	if (st == ST_END) {
 		a->end = cut ? AVML_CUT : AVML_DAMAGED;
@@ -226,7 +226,7 @@ static bool is_without_stream(struct avml *a, struct range r, uint64_t off)
 	if (off == a->blob->size)
 		return a->zeros && range_bytes(r) <= AVML_ZEROS_MAX;
 	return range_bytes(r) <= AVML_ZEROS_MAX && !blob_read(a->blob, off, h, sizeof(h), NULL) &&
-	       parse_header(h, &next);
+	       parse_avml_header(h, &next);
 }
 
 /*
@@ -255,7 +255,8 @@ static void drop_block(struct avml *a, const struct walk *w, size_t points, uint
 }
 
 /* The last block is not whole, for what stands at *off. */
-static enum status take_part(struct avml *a, const struct walk *w, uint64_t *off, struct err *e)
+static enum status take_partial_block(struct avml *a, const struct walk *w, uint64_t *off,
+				      struct err *e)
 {
 	struct avml_block *k = &a->at[a->count - 1];
 
@@ -266,7 +267,8 @@ static enum status take_part(struct avml *a, const struct walk *w, uint64_t *off
 	return pass_damage(a, w->begin, off, w->end == SNAPPY_CUT, e);
 }
 
-static enum status take_stream(struct avml *a, struct avml_block *k, uint64_t *off, struct err *e)
+static enum status take_block_stream(struct avml *a, struct avml_block *k, uint64_t *off,
+				     struct err *e)
 {
 	struct walk w = { .begin = *off, .offset = *off, .want = range_bytes(k->range) };
 	const size_t points = a->n_points;
@@ -294,7 +296,7 @@ static enum status take_stream(struct avml *a, struct avml_block *k, uint64_t *o
 	if (wrong)
 		drop_block(a, &w, points, end);
 	else if (w.end != SNAPPY_DATA)
-		return take_part(a, &w, off, e);
+		return take_partial_block(a, &w, off, e);
 	if (!wrong) {
 		/* Every byte is there, and has a CRC: it is the length alone that is damaged. */
 		a->damaged++;
@@ -320,7 +322,7 @@ static enum status next_block(struct avml *a, uint64_t *off, struct err *e)
 		a->end = AVML_CUT_END;
 		return ST_END;
 	}
-	if (!parse_header(h, &r)) {
+	if (!parse_avml_header(h, &r)) {
 		if (!*off)
 			return err_set(e, ST_CORRUPT, "its first header is wrong");
 		/* If this is a header all the same, its stream begins behind it. */
@@ -328,11 +330,11 @@ static enum status next_block(struct avml *a, uint64_t *off, struct err *e)
 		return pass_damage(a, *off, off, false, e);
 	}
 	*off += sizeof(h);
-	st = add_block(a, r, e);
+	st = append_avml_block(a, r, e);
 	if (st)
 		return st;
 	if (!is_without_stream(a, r, *off))
-		return take_stream(a, &a->at[a->count - 1], off, e);
+		return take_block_stream(a, &a->at[a->count - 1], off, e);
 	a->at[a->count - 1].present = range_bytes(r);
 	st = add_point(a, a->plain, AVML_ZEROS, e);
 	a->plain += range_bytes(r);
@@ -382,8 +384,8 @@ static const struct avml_point *find_point(const struct avml *a, uint64_t plain)
 }
 
 /* The chunk with the byte `plain`, from a point on; *at becomes what its first byte is called. */
-static enum status find_chunk(struct avml *a, const struct avml_point *from, uint64_t plain,
-			      struct snappy_chunk *c, uint64_t *at, struct err *e)
+static enum status find_snappy_chunk(struct avml *a, const struct avml_point *from, uint64_t plain,
+				     struct snappy_chunk *c, uint64_t *at, struct err *e)
 {
 	uint64_t off = from->offset;
 
@@ -408,12 +410,12 @@ static enum status find_chunk(struct avml *a, const struct avml_point *from, uin
 }
 
 /* Holds the chunk with the byte `plain`. ST_CORRUPT if it is damaged. */
-static enum status hold(struct avml *a, const struct avml_point *from, uint64_t plain,
-			struct err *e)
+static enum status hold_chunk(struct avml *a, const struct avml_point *from, uint64_t plain,
+			      struct err *e)
 {
 	struct snappy_chunk c;
 	uint64_t at;
-	enum status st = find_chunk(a, from, plain, &c, &at, e);
+	enum status st = find_snappy_chunk(a, from, plain, &c, &at, e);
 
 	a->held_len = 0;
 	if (st)
@@ -444,7 +446,7 @@ enum status avml_read(struct avml *a, uint64_t plain, void *buf, size_t len, siz
 			enum status st = ST_OK;
 
 			if (plain < a->held || plain - a->held >= a->held_len)
-				st = hold(a, p, plain, e);
+				st = hold_chunk(a, p, plain, e);
 			if (!st && a->held_bad)
 				st = err_set(e, ST_CORRUPT, "is damaged");
 			if (st)

@@ -62,7 +62,7 @@ struct dmp_writer {
 	struct range_list got;
 };
 
-static const struct dmp_kernel *kernel_of(const struct image_spec *spec)
+static const struct dmp_kernel *dmp_kernel_of(const struct image_spec *spec)
 {
 	static const struct dmp_kernel none;
 
@@ -70,9 +70,9 @@ static const struct dmp_kernel *kernel_of(const struct image_spec *spec)
 }
 
 /* The pages that are in the file. */
-static const struct range_list *pages_of(const struct image_spec *spec, bool bitmap)
+static const struct range_list *dmp_pages_of(const struct image_spec *spec, bool bitmap)
 {
-	const struct dmp_kernel *k = kernel_of(spec);
+	const struct dmp_kernel *k = dmp_kernel_of(spec);
 
 	return bitmap && k->present ? k->present : spec->ranges;
 }
@@ -82,7 +82,7 @@ static uint64_t first_page(struct range r)
 	return r.first >> PAGE_SHIFT;
 }
 
-static uint64_t count_pages(struct range r)
+static uint64_t pages_in_range(struct range r)
 {
 	return (r.last >> PAGE_SHIFT) - first_page(r) + 1;
 }
@@ -92,7 +92,7 @@ static uint64_t count_all(const struct range_list *l)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < l->count; i++)
-		n += count_pages(l->at[i]);
+		n += pages_in_range(l->at[i]);
 	return n;
 }
 
@@ -100,7 +100,7 @@ static uint64_t count_all(const struct range_list *l)
  * The header
  */
 
-static void put_runs(uint8_t *at, const struct range_list *l)
+static void put_dmp_runs(uint8_t *at, const struct range_list *l)
 {
 	struct appender a = { at };
 	const size_t n = MIN(l->count, (size_t)DMP_RUNS_MAX);
@@ -110,7 +110,7 @@ static void put_runs(uint8_t *at, const struct range_list *l)
 	app_le64(&a, count_all(l));
 	for (size_t i = 0; i < n; i++) {
 		app_le64(&a, first_page(l->at[i]));
-		app_le64(&a, count_pages(l->at[i]));
+		app_le64(&a, pages_in_range(l->at[i]));
 	}
 }
 
@@ -118,7 +118,7 @@ static void put_runs(uint8_t *at, const struct range_list *l)
  * Nobody knows where the processors of a machine that ran on were. Without a context of the
  * kernel's own there is one with nothing in it but what debuggers cannot do without.
  */
-static void put_context(uint8_t *at, const uint8_t *context)
+static void put_dmp_context(uint8_t *at, const uint8_t *context)
 {
 	memset(at, 0, CONTEXT_ROOM);
 	if (context) {
@@ -132,7 +132,7 @@ static void put_context(uint8_t *at, const uint8_t *context)
 }
 
 /* What the kernel itself has counted; unset if that was not found. */
-static void put_times(uint8_t *h, const struct dmp_kernel *k)
+static void put_dmp_times(uint8_t *h, const struct dmp_kernel *k)
 {
 	if (!k->has_times)
 		return;
@@ -162,11 +162,11 @@ static void make_header(uint8_t h[static DMP_HEADER_SIZE], const struct dmp_kern
 	app_le32(&a, LIVE_SYSTEM_DUMP);
 	memset(h + AT_PARAMETERS, 0, 4 * sizeof(uint64_t));
 	put_le64(h + AT_KDBG, k->kdbg);
-	put_context(h + AT_CONTEXT, k->context);
+	put_dmp_context(h + AT_CONTEXT, k->context);
 	memset(h + AT_EXCEPTION, 0, EXCEPTION_SIZE);
 	put_le32(h + AT_TYPE, type);
 	put_le64(h + AT_SPACE, size);
-	put_times(h, k);
+	put_dmp_times(h, k);
 	memset(h + AT_COMMENT, 0, COMMENT_SIZE);
 	snprintf((char *)h + AT_COMMENT, COMMENT_SIZE, "ramseal %s", RAMSEAL_VERSION);
 	put_le64(h + AT_MINI, 0);
@@ -213,7 +213,7 @@ static void fill_batch(uint8_t *map, uint64_t from, uint64_t bits, const struct 
 	memset(map, 0, (size_t)(bits / 8));
 	for (size_t i = *range; i < l->count && first_page(l->at[i]) < from + bits; i++) {
 		const uint64_t first = first_page(l->at[i]);
-		const uint64_t end = first + count_pages(l->at[i]);
+		const uint64_t end = first + pages_in_range(l->at[i]);
 
 		if (end > from)
 			set_bits(map, MAX(first, from) - from, MIN(end, from + bits) - from);
@@ -257,8 +257,8 @@ static enum status put_bitmap(struct sink *out, const struct bitmap *b, const st
  * Both
  */
 
-static enum status put_head(const struct image_spec *spec, bool bitmap,
-			    const struct range_list *pages, struct sink *out, struct err *e)
+static enum status put_dmp_head(const struct image_spec *spec, bool bitmap,
+				const struct range_list *pages, struct sink *out, struct err *e)
 {
 	_cleanup_free_ uint8_t *h = malloc(DMP_HEADER_SIZE);
 	const struct bitmap b = lay_out_bitmap(image_end(spec));
@@ -267,21 +267,21 @@ static enum status put_head(const struct image_spec *spec, bool bitmap,
 
 	if (!h)
 		return err_nomem(e);
-	make_header(h, kernel_of(spec), bitmap ? TYPE_BITMAP : TYPE_FULL,
+	make_header(h, dmp_kernel_of(spec), bitmap ? TYPE_BITMAP : TYPE_FULL,
 		    data + count_all(pages) * PAGE_SIZE);
 	/* Where there is a bitmap, nobody asks for the runs, and more than fit are left out. */
 	if (!bitmap || pages->count <= DMP_RUNS_MAX)
-		put_runs(h + AT_RUNS, pages);
+		put_dmp_runs(h + AT_RUNS, pages);
 	st = sink_write(out, h, DMP_HEADER_SIZE, e);
 	return st || !bitmap ? st : put_bitmap(out, &b, pages, e);
 }
 
-static enum status create(const struct image_format *format, const struct image_spec *spec,
-			  struct sink *out, struct image_writer **ret, struct err *e)
+static enum status dmp_create_kind(const struct image_format *format, const struct image_spec *spec,
+				   struct sink *out, struct image_writer **ret, struct err *e)
 {
 	const bool bitmap = format == &dmp_format;
 	struct dmp_writer *w;
-	enum status st = put_head(spec, bitmap, pages_of(spec, bitmap), out, e);
+	enum status st = put_dmp_head(spec, bitmap, dmp_pages_of(spec, bitmap), out, e);
 
 	if (st)
 		return st;
@@ -289,7 +289,7 @@ static enum status create(const struct image_format *format, const struct image_
 	if (!w)
 		return err_nomem(e);
 	w->base = (struct image_writer){ .format = format, .spec = spec, .out = out };
-	w->kernel = *kernel_of(spec);
+	w->kernel = *dmp_kernel_of(spec);
 	w->rewrites = bitmap && out->rewrite;
 	*ret = &w->base;
 	return ST_OK;
@@ -302,7 +302,7 @@ static enum status dmp_create(const struct image_spec *spec, struct sink *out,
 		return err_set(e, ST_INPUT,
 			       "ends at 0x%" PRIx64 ", beyond what a bitmap is written for",
 			       image_end(spec));
-	return create(&dmp_format, spec, out, ret, e);
+	return dmp_create_kind(&dmp_format, spec, out, ret, e);
 }
 
 static enum status dmp_full_create(const struct image_spec *spec, struct sink *out,
@@ -313,7 +313,7 @@ static enum status dmp_full_create(const struct image_spec *spec, struct sink *o
 			       "%zu ranges of memory are more than the %d runs that a full dump "
 			       "has room for: use --format dmp",
 			       spec->ranges->count, DMP_RUNS_MAX);
-	return create(&dmp_full_format, spec, out, ret, e);
+	return dmp_create_kind(&dmp_full_format, spec, out, ret, e);
 }
 
 bool dmp_patch_apply(const struct dmp_patch *p, uint64_t address, uint8_t page[static PAGE_SIZE])
@@ -346,7 +346,7 @@ static bool has_patch(const struct dmp_kernel *k, uint64_t address)
 }
 
 /* These are in the file now. They come in rising order. */
-static enum status note_run(struct dmp_writer *w, const struct image_piece *run, struct err *e)
+static enum status note_dmp_run(struct dmp_writer *w, const struct image_piece *run, struct err *e)
 {
 	const uint64_t last = run->address + run->pages * PAGE_SIZE - 1;
 	struct range_list *got = &w->got;
@@ -359,8 +359,8 @@ static enum status note_run(struct dmp_writer *w, const struct image_piece *run,
 	return ST_OK;
 }
 
-static bool is_there(const struct dmp_writer *w, const struct range_list *pages, uint64_t address,
-		     struct page_status s)
+static bool is_page_in_dump(const struct dmp_writer *w, const struct range_list *pages,
+			    uint64_t address, struct page_status s)
 {
 	return !(w->rewrites && page_is_gap(s) && !page_reads_as_zeros(s)) &&
 	       range_list_find(pages, address) != NULL;
@@ -380,7 +380,7 @@ static enum status put_run(struct dmp_writer *w, const struct image_piece *p, si
 
 	if (!pages)
 		return ST_OK;
-	st = note_run(w, &run, e);
+	st = note_dmp_run(w, &run, e);
 	return st ? st : image__write(w->base.out, &run, (uint64_t)pages * PAGE_SIZE, e);
 }
 
@@ -396,7 +396,7 @@ static enum status put_patched(struct dmp_writer *w, const struct image_piece *p
 	    !dmp_patch_page(w->kernel.patches, w->kernel.n_patches, p->address + i * PAGE_SIZE,
 			    page))
 		return put_run(w, p, i, 1, e);
-	st = note_run(w, &one, e);
+	st = note_dmp_run(w, &one, e);
 	return st ? st : sink_write(w->base.out, page, PAGE_SIZE, e);
 }
 
@@ -420,33 +420,33 @@ static enum status write_over(struct sink *s, const void *p, size_t len, struct 
  * Behind a page that is left out all others move up. From the first on the head names only those
  * before it: what a full disk or a kill leaves must not name pages that lie elsewhere.
  */
-static enum status leave_out(struct dmp_writer *w, struct err *e)
+static enum status leave_out_dmp_page(struct dmp_writer *w, struct err *e)
 {
 	struct head_sink head = { .sink.write = write_over, .under = w->base.out };
 
 	if (w->left_out)
 		return ST_OK;
 	w->left_out = true;
-	return put_head(w->base.spec, true, &w->got, &head.sink, e);
+	return put_dmp_head(w->base.spec, true, &w->got, &head.sink, e);
 }
 
 static enum status dmp_put(struct image_writer *base, const struct image_piece *p, struct err *e)
 {
 	struct dmp_writer *w = (struct dmp_writer *)base;
-	const struct range_list *pages = pages_of(base->spec, base->format == &dmp_format);
+	const struct range_list *pages = dmp_pages_of(base->spec, base->format == &dmp_format);
 	enum status st = ST_OK;
 	size_t from = 0;
 
 	for (size_t i = 0; i < p->pages && !st; i++) {
 		const uint64_t address = p->address + i * PAGE_SIZE;
-		const bool present = is_there(w, pages, address, p->status[i]);
+		const bool present = is_page_in_dump(w, pages, address, p->status[i]);
 		const bool patched = present && has_patch(&w->kernel, address);
 
 		if (present && !patched)
 			continue;
 		st = put_run(w, p, from, i - from, e);
 		if (!st && !present && range_list_find(pages, address))
-			st = leave_out(w, e);
+			st = leave_out_dmp_page(w, e);
 		if (!st && patched)
 			st = put_patched(w, p, i, e);
 		from = i + 1;
@@ -463,9 +463,9 @@ static enum status dmp_finish(struct image_writer *base, bool whole, struct err 
 	struct dmp_writer *w = (struct dmp_writer *)base;
 	struct head_sink head = { .sink.write = write_over, .under = base->out };
 
-	if (!w->rewrites || count_all(&w->got) == count_all(pages_of(base->spec, true)))
+	if (!w->rewrites || count_all(&w->got) == count_all(dmp_pages_of(base->spec, true)))
 		return ST_OK;
-	return put_head(base->spec, true, &w->got, &head.sink, e);
+	return put_dmp_head(base->spec, true, &w->got, &head.sink, e);
 }
 
 static void dmp_destroy(struct image_writer *base)

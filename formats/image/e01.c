@@ -45,8 +45,8 @@ struct e01_writer {
 };
 
 /* The border to libewf; consumes its error. errno may know what libewf does not tell. */
-static enum status err_from_ewf(struct err *e, enum status st, libewf_error_t **error,
-				const char *what)
+static enum status err_from_ewf_writer(struct err *e, enum status st, libewf_error_t **error,
+				       const char *what)
 {
 	const int system = errno;
 	char trace[1024] = "";
@@ -64,8 +64,8 @@ static enum status err_from_ewf(struct err *e, enum status st, libewf_error_t **
 	return err_set(e, st, "%s: libewf: %s", what, *trace ? trace : "no reason given");
 }
 
-static void pack(struct libdeflate_compressor *c, const uint8_t *data, size_t bytes,
-		 uint8_t room[static CHUNK_BYTES], struct chunk *ret)
+static void pack_e01_chunk(struct libdeflate_compressor *c, const uint8_t *data, size_t bytes,
+			   uint8_t room[static CHUNK_BYTES], struct chunk *ret)
 {
 	/* Room for less than the media's bytes: a chunk that does not shrink is stored. */
 	const size_t n = c ? libdeflate_zlib_compress(c, data, bytes, room, bytes - 1) : 0;
@@ -82,7 +82,7 @@ static void pack(struct libdeflate_compressor *c, const uint8_t *data, size_t by
 	}
 }
 
-static bool all_zero(const struct page_status *status, size_t pages)
+static bool are_zero_pages(const struct page_status *status, size_t pages)
 {
 	while (pages && page_reads_as_zeros(status[pages - 1]))
 		pages--;
@@ -106,11 +106,11 @@ static enum status e01_encode(struct image_writer *base, unsigned worker, struct
 	for (size_t page = 0, i = 0; page < p->pages; page += CHUNK_PAGES, i++) {
 		const size_t bytes = media_bytes(w, p->address + page * PAGE_SIZE);
 
-		if (bytes == CHUNK_BYTES && all_zero(p->status + page, CHUNK_PAGES))
+		if (bytes == CHUNK_BYTES && are_zero_pages(p->status + page, CHUNK_PAGES))
 			code->chunks[i] = w->zero;
 		else
-			pack(w->compressors[worker], p->data + page * PAGE_SIZE, bytes,
-			     code->room[i], &code->chunks[i]);
+			pack_e01_chunk(w->compressors[worker], p->data + page * PAGE_SIZE, bytes,
+				       code->room[i], &code->chunks[i]);
 	}
 	return ST_OK;
 }
@@ -129,7 +129,7 @@ static enum status put_chunk(struct e01_writer *w, const struct chunk *c, struct
 	/* libewf takes a short write for an error of its own; a full disk is what makes one. */
 	if (!errno)
 		errno = ENOSPC;
-	return err_from_ewf(e, ST_OUTPUT, &error, w->base.spec->base);
+	return err_from_ewf_writer(e, ST_OUTPUT, &error, w->base.spec->base);
 }
 
 static bool is_error(struct page_status s)
@@ -152,7 +152,7 @@ static enum status put_errors(struct e01_writer *w, const struct image_piece *p,
 		errno = 0;
 		if (bad && libewf_handle_append_acquiry_error(w->handle, first + i * per_page,
 							      n * per_page, &error) != 1)
-			return err_from_ewf(e, ST_SYSTEM, &error, "acquisition error");
+			return err_from_ewf_writer(e, ST_SYSTEM, &error, "acquisition error");
 	}
 	return ST_OK;
 }
@@ -200,7 +200,7 @@ static enum status e01_finish(struct image_writer *base, bool whole, struct err 
 	    libewf_handle_set_sha1_hash(w->handle, sha1->bytes, SHA1_SIZE, &error) != 1 ||
 	    libewf_handle_write_finalize(w->handle, &error) < 0 ||
 	    libewf_handle_close(w->handle, &error) != 0)
-		return err_from_ewf(e, ST_OUTPUT, &error, base->spec->base);
+		return err_from_ewf_writer(e, ST_OUTPUT, &error, base->spec->base);
 	return ST_OK;
 }
 
@@ -228,7 +228,8 @@ static int8_t level_word(int level)
 }
 
 /* Empty values are left out. The text must be UTF-8: the format holds UTF-16. */
-static enum status set_text(struct e01_writer *w, const char *key, const char *value, struct err *e)
+static enum status set_header_text(struct e01_writer *w, const char *key, const char *value,
+				   struct err *e)
 {
 	libewf_error_t *error = NULL;
 
@@ -236,11 +237,11 @@ static enum status set_text(struct e01_writer *w, const char *key, const char *v
 	if (value && *value &&
 	    libewf_handle_set_utf8_header_value(w->handle, (const uint8_t *)key, strlen(key),
 						(const uint8_t *)value, strlen(value), &error) != 1)
-		return err_from_ewf(e, ST_USAGE, &error, key);
+		return err_from_ewf_writer(e, ST_USAGE, &error, key);
 	return ST_OK;
 }
 
-static const struct e01_settings *settings_of(const struct e01_writer *w)
+static const struct e01_settings *e01_settings_of(const struct e01_writer *w)
 {
 	static const struct e01_settings none;
 
@@ -249,7 +250,7 @@ static const struct e01_settings *settings_of(const struct e01_writer *w)
 
 static enum status set_texts(struct e01_writer *w, struct err *e)
 {
-	const struct e01_text *t = &settings_of(w)->text;
+	const struct e01_text *t = &e01_settings_of(w)->text;
 	const char *const texts[][2] = {
 		{ "case_number", t->case_number },
 		{ "evidence_number", t->evidence_number },
@@ -261,7 +262,7 @@ static enum status set_texts(struct e01_writer *w, struct err *e)
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts) && !st; i++)
-		st = set_text(w, texts[i][0], texts[i][1], e);
+		st = set_header_text(w, texts[i][0], texts[i][1], e);
 	return st;
 }
 
@@ -271,7 +272,7 @@ static enum status set_texts(struct e01_writer *w, struct err *e)
  */
 static enum status set_values(struct e01_writer *w, struct err *e)
 {
-	const struct e01_settings *s = settings_of(w);
+	const struct e01_settings *s = e01_settings_of(w);
 	const uint64_t segment = s->segment_size ? s->segment_size : E01_SEGMENT_DEFAULT;
 	libewf_handle_t *h = w->handle;
 	libewf_error_t *error = NULL;
@@ -285,7 +286,7 @@ static enum status set_values(struct e01_writer *w, struct err *e)
 	    libewf_handle_set_media_type(h, LIBEWF_MEDIA_TYPE_MEMORY, &error) != 1 ||
 	    libewf_handle_set_media_flags(h, LIBEWF_MEDIA_FLAG_PHYSICAL, &error) != 1 ||
 	    libewf_handle_set_compression_values(h, level_word(s->level), 0, &error) != 1)
-		return err_from_ewf(e, ST_SYSTEM, &error, "libewf");
+		return err_from_ewf_writer(e, ST_SYSTEM, &error, "libewf");
 	return ST_OK;
 }
 
@@ -297,7 +298,7 @@ static enum status open_handle(struct e01_writer *w, struct err *e)
 	errno = 0;
 	if (libewf_handle_initialize(&w->handle, &error) != 1 ||
 	    ewf_open_new(w->handle, w->base.spec->base, &error) != 1)
-		return err_from_ewf(e, ST_OUTPUT, &error, w->base.spec->base);
+		return err_from_ewf_writer(e, ST_OUTPUT, &error, w->base.spec->base);
 	st = set_values(w, e);
 	return st ? st : set_texts(w, e);
 }
@@ -309,7 +310,7 @@ static enum status pack_zeros(struct e01_writer *w, struct err *e)
 
 	if (!c)
 		return err_nomem(e);
-	pack(c, w->zeros, CHUNK_BYTES, w->packed, &w->zero);
+	pack_e01_chunk(c, w->zeros, CHUNK_BYTES, w->packed, &w->zero);
 	libdeflate_free_compressor(c);
 	return ST_OK;
 }
@@ -317,7 +318,7 @@ static enum status pack_zeros(struct e01_writer *w, struct err *e)
 static enum status make_compressors(struct e01_writer *w, struct err *e)
 {
 	const unsigned threads = w->base.spec->threads;
-	const int level = settings_of(w)->level;
+	const int level = e01_settings_of(w)->level;
 
 	w->compressors = calloc(threads, sizeof(*w->compressors));
 	if (!w->compressors)

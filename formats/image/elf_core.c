@@ -230,14 +230,14 @@ const uint8_t *elf_note_find(const void *notes, size_t size, const char *name, s
 	return NULL;
 }
 
-static size_t padded(size_t len)
+static size_t note_padded(size_t len)
 {
 	return (len + 3) & ~(size_t)3;
 }
 
 size_t elf_note_size(const char *name, size_t desc_size)
 {
-	return ELF_NHDR_SIZE + padded(strlen(name) + 1) + padded(desc_size);
+	return ELF_NHDR_SIZE + note_padded(strlen(name) + 1) + note_padded(desc_size);
 }
 
 void elf_note_put(void *at, const char *name, const void *desc, size_t desc_size)
@@ -250,7 +250,7 @@ void elf_note_put(void *at, const char *name, const void *desc, size_t desc_size
 	app_le32(&a, (uint32_t)desc_size);
 	app_le32(&a, 0); /* n_type */
 	app_bytes(&a, name, name_size);
-	a.at += padded(name_size) - name_size;
+	a.at += note_padded(name_size) - name_size;
 	app_bytes(&a, desc, desc_size);
 }
 

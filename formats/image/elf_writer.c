@@ -24,7 +24,7 @@ struct elf_layout {
 	bool extended; /* phnum is in section header 0 */
 };
 
-static const struct image_kernel *kernel_of(const struct image_spec *spec)
+static const struct image_kernel *elf_kernel_of(const struct image_spec *spec)
 {
 	static const struct image_kernel none;
 
@@ -41,7 +41,7 @@ static bool cuts_range(const struct image_spec *spec, uint64_t pa)
 
 static struct elf_layout lay_out_elf(const struct image_spec *spec)
 {
-	const struct image_kernel *k = kernel_of(spec);
+	const struct image_kernel *k = elf_kernel_of(spec);
 	struct elf_layout l = { .phnum = spec->ranges->count + (k->notes_size ? 1 : 0) };
 
 	if (k->image_bytes)
@@ -137,8 +137,8 @@ static enum status phdr_table_flush(struct phdr_table *t, struct err *e)
 	return sink_write(t->out, t->batch, len, e);
 }
 
-static enum status put_range(struct phdr_table *t, const struct image_kernel *k, struct range r,
-			     struct err *e)
+static enum status put_load_range(struct phdr_table *t, const struct image_kernel *k,
+				  struct range r, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -162,7 +162,7 @@ static enum status put_loads(struct sink *out, const struct image_spec *spec, ui
 		.out = out,
 		.batch = batch,
 		.next = { batch },
-		.align = kernel_of(spec)->notes_size ? 0 : PAGE_SIZE,
+		.align = elf_kernel_of(spec)->notes_size ? 0 : PAGE_SIZE,
 		.offset = offset,
 	};
 	enum status st = ST_OK;
@@ -170,7 +170,7 @@ static enum status put_loads(struct sink *out, const struct image_spec *spec, ui
 	if (!batch)
 		return err_nomem(e);
 	for (size_t i = 0; i < spec->ranges->count && !st; i++)
-		st = put_range(&t, kernel_of(spec), spec->ranges->at[i], e);
+		st = put_load_range(&t, elf_kernel_of(spec), spec->ranges->at[i], e);
 	return st ? st : phdr_table_flush(&t, e);
 }
 
@@ -189,7 +189,7 @@ static enum status put_note_phdr(struct sink *out, uint64_t offset, uint64_t siz
  * gABI, "PN_XNUM": sh_info has the count. e_shnum is 1, because there is one; the other members are
  * 0 as fs/binfmt_elf.c leaves them.
  */
-static enum status put_section(struct sink *out, uint64_t phnum, struct err *e)
+static enum status put_elf_section(struct sink *out, uint64_t phnum, struct err *e)
 {
 	uint8_t h[ELF_SHDR_SIZE] = { 0 };
 
@@ -197,9 +197,9 @@ static enum status put_section(struct sink *out, uint64_t phnum, struct err *e)
 	return sink_write(out, h, sizeof(h), e);
 }
 
-static enum status put_headers(struct sink *out, const struct image_spec *spec, struct err *e)
+static enum status put_elf_headers(struct sink *out, const struct image_spec *spec, struct err *e)
 {
-	const struct image_kernel *k = kernel_of(spec);
+	const struct image_kernel *k = elf_kernel_of(spec);
 	const struct elf_layout l = lay_out_elf(spec);
 	enum status st = put_ehdr(out, &l, e);
 
@@ -208,7 +208,7 @@ static enum status put_headers(struct sink *out, const struct image_spec *spec, 
 	if (!st)
 		st = put_loads(out, spec, l.data, e);
 	if (!st && l.extended)
-		st = put_section(out, l.phnum, e);
+		st = put_elf_section(out, l.phnum, e);
 	if (!st && k->notes_size)
 		st = sink_write(out, k->notes, k->notes_size, e);
 	return st ? st : sink_skip(out, l.data - l.notes - k->notes_size, e);
@@ -224,7 +224,7 @@ static enum status elf_create(const struct image_spec *spec, struct sink *out,
 	if (spec->ranges->count > ELF_PHDRS_MAX - 3)
 		return err_set(e, ST_INPUT, "%zu ranges are too many for an ELF core",
 			       spec->ranges->count);
-	st = put_headers(out, spec, e);
+	st = put_elf_headers(out, spec, e);
 	if (st)
 		return st;
 	w = calloc(1, sizeof(*w));

@@ -257,7 +257,7 @@ static bool is_filled(const uint8_t *page)
 	return false;
 }
 
-static bool is_printable(const uint8_t *p, size_t len)
+static bool are_printable(const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if ((p[i] < 0x20 && (p[i] < '\t' || p[i] > '\r') && p[i] != 0x1b) || p[i] == 0x7f)
@@ -266,7 +266,7 @@ static bool is_printable(const uint8_t *p, size_t len)
 }
 
 /* UTF-8 without control characters. The last character may be cut off by the end of the head. */
-static const struct foreign *by_text(const uint8_t *head, size_t len)
+static const struct foreign *foreign_by_text(const uint8_t *head, size_t len)
 {
 	static const struct foreign text = { "text", NULL };
 	size_t end = len;
@@ -275,7 +275,7 @@ static const struct foreign *by_text(const uint8_t *head, size_t len)
 		end--;
 	if (end && head[end - 1] & 0x80)
 		end--;
-	if (!end || !is_printable(head, end) || !utf8_valid(head, end))
+	if (!end || !are_printable(head, end) || !utf8_valid(head, end))
 		return NULL;
 	for (size_t at = 0; at + PAGE_SIZE <= len; at += PAGE_SIZE)
 		if (is_filled(head + at))
@@ -286,7 +286,8 @@ static const struct foreign *by_text(const uint8_t *head, size_t len)
 enum status foreign_find(struct blob *b, const struct foreign **ret, struct err *e)
 {
 	static const struct foreign *(*const looks[])(const uint8_t *, size_t) = {
-		by_mark, by_volume, by_swap, by_partitions, by_frame, by_hibernation, by_text,
+		by_mark,  by_volume,      by_swap,         by_partitions,
+		by_frame, by_hibernation, foreign_by_text,
 	};
 	_cleanup_free_ uint8_t *head = calloc(1, HEAD_SIZE);
 	size_t len = 0;

@@ -54,7 +54,7 @@ static bool is_header(const uint8_t *h)
 	       (h[0] << 8 | h[1]) % 31 == 0;
 }
 
-static enum status set_up(struct inflated_state *s, struct blob *packed, struct err *e)
+static enum status set_up_inflate(struct inflated_state *s, struct blob *packed, struct err *e)
 {
 	uint8_t h[HEADER_SIZE];
 	size_t got = 0;
@@ -95,8 +95,8 @@ static uint64_t packed_at(const struct inflated_state *s)
  * Up to `len` bytes more, fewer at the end of a block if `flush` is Z_BLOCK. *ret: what inflate()
  * said; Z_BUF_ERROR where the packed bytes end.
  */
-static enum status unpack(struct inflated_state *s, void *to, size_t len, int flush, size_t *got,
-			  int *ret, struct err *e)
+static enum status inflate_some(struct inflated_state *s, void *to, size_t len, int flush,
+				size_t *got, int *ret, struct err *e)
 {
 	s->z.next_out = to;
 	s->z.avail_out = (uInt)len;
@@ -123,11 +123,11 @@ enum status inflated_probe(struct blob *packed, void *buf, size_t len, size_t *g
 {
 	struct inflated_state s = { 0 };
 	int ret = Z_OK;
-	enum status st = set_up(&s, packed, e);
+	enum status st = set_up_inflate(&s, packed, e);
 
 	*got = 0;
 	if (!st)
-		st = unpack(&s, buf, len, Z_NO_FLUSH, got, &ret, e);
+		st = inflate_some(&s, buf, len, Z_NO_FLUSH, got, &ret, e);
 	tear_down(&s);
 	return st;
 }
@@ -189,7 +189,7 @@ static bool is_place_due(const struct inflated_state *s)
 static enum status walk_on(struct inflated_state *s, struct walk *w, int *ret, struct err *e)
 {
 	size_t got = 0;
-	enum status st = unpack(s, w->out, INFLATED_PIECE, Z_BLOCK, &got, ret, e);
+	enum status st = inflate_some(s, w->out, INFLATED_PIECE, Z_BLOCK, &got, ret, e);
 
 	if (st)
 		return st;
@@ -247,7 +247,7 @@ static enum status walk_all(struct inflated *i, struct err *e)
 }
 
 /* The last place at `plain` or before it. */
-static const struct place *find_place(const struct inflated_state *s, uint64_t plain)
+static const struct place *find_inflate_place(const struct inflated_state *s, uint64_t plain)
 {
 	const size_t behind = FIRST_WHERE(i, s->n_places, s->places[i].plain > plain);
 
@@ -278,7 +278,7 @@ static enum status go_to_place(struct inflated_state *s, const struct place *p, 
 static enum status unpack_at(struct inflated_state *s, uint64_t plain, uint8_t *to, size_t len,
 			     struct err *e)
 {
-	const struct place *p = find_place(s, plain);
+	const struct place *p = find_inflate_place(s, plain);
 	enum status st = ST_OK;
 
 	if (s->plain > plain || s->plain < p->plain)
@@ -292,7 +292,7 @@ static enum status unpack_at(struct inflated_state *s, uint64_t plain, uint8_t *
 		size_t got = 0;
 		int ret;
 
-		st = unpack(s, at, want, Z_NO_FLUSH, &got, &ret, e);
+		st = inflate_some(s, at, want, Z_NO_FLUSH, &got, &ret, e);
 		if (!st && got < want)
 			st = err_set(e, ST_CORRUPT, "the file changes while it is read");
 	}
@@ -312,7 +312,8 @@ static struct piece *oldest_piece(struct inflated_state *s)
 	return oldest;
 }
 
-static enum status get_piece(struct inflated *i, uint64_t number, struct piece **ret, struct err *e)
+static enum status get_inflated_piece(struct inflated *i, uint64_t number, struct piece **ret,
+				      struct err *e)
 {
 	struct inflated_state *s = i->state;
 	const uint64_t plain = number * INFLATED_PIECE;
@@ -348,7 +349,7 @@ static enum status read_at(struct blob *b, uint64_t off, void *buf, size_t len, 
 
 	for (*got = 0; *got < len && off < b->size;) {
 		struct piece *p = i->state->pieces;
-		const enum status st = get_piece(i, off / INFLATED_PIECE, &p, e);
+		const enum status st = get_inflated_piece(i, off / INFLATED_PIECE, &p, e);
 		size_t n;
 
 		if (st)
@@ -372,7 +373,7 @@ enum status inflated_init(struct inflated *i, struct blob *packed, uint64_t spac
 		return err_nomem(e);
 	i->state->spacing = spacing;
 	i->state->places_max = places;
-	st = set_up(i->state, packed, e);
+	st = set_up_inflate(i->state, packed, e);
 	return st ? st : walk_all(i, e);
 }
 

@@ -63,7 +63,7 @@ static enum status sort_records(struct kdump *k, struct err *e)
 	return ST_OK;
 }
 
-static enum status add_record(struct kdump *k, struct kdump_record r, struct err *e)
+static enum status add_flat_record(struct kdump *k, struct kdump_record r, struct err *e)
 {
 	if (k->n_records == KDUMP_RECORDS_MAX)
 		return err_set(e, ST_CORRUPT, "kdump: more than %zu records", KDUMP_RECORDS_MAX);
@@ -101,14 +101,14 @@ static enum status read_records(struct kdump *k, struct err *e)
 		}
 		at += r.length;
 		if (r.length)
-			st = add_record(k, r, e);
+			st = add_flat_record(k, r, e);
 	}
 	k->cut = true;
 	return st ? st : sort_records(k, e);
 }
 
 /* The first that ends behind the offset, or the count of them. */
-static size_t find_record(const struct kdump *k, uint64_t offset)
+static size_t find_flat_record(const struct kdump *k, uint64_t offset)
 {
 	const struct kdump_record *r = k->records;
 
@@ -119,15 +119,15 @@ static size_t find_record(const struct kdump *k, uint64_t offset)
  * Bytes of the dump. ST_CORRUPT where the file ends before; of what no record has, too, unless
  * `holes` are zeros.
  */
-static enum status read_bytes(const struct kdump *k, uint64_t offset, void *to, size_t len,
-			      bool holes, struct err *e)
+static enum status read_kdump_bytes(const struct kdump *k, uint64_t offset, void *to, size_t len,
+				    bool holes, struct err *e)
 {
 	uint8_t *p = to;
 	enum status st = ST_OK;
 
 	if (!k->flattened)
 		return blob_read(k->blob, offset, to, len, e);
-	for (size_t i = find_record(k, offset), n; len && !st; offset += n, p += n, len -= n) {
+	for (size_t i = find_flat_record(k, offset), n; len && !st; offset += n, p += n, len -= n) {
 		const struct kdump_record *r = i < k->n_records ? &k->records[i] : NULL;
 
 		if (r && r->offset <= offset) {
@@ -146,13 +146,13 @@ static enum status read_bytes(const struct kdump *k, uint64_t offset, void *to, 
 }
 
 /* No record has any of these bytes. */
-static bool is_hole(const struct kdump *k, uint64_t offset, size_t len)
+static bool is_kdump_hole(const struct kdump *k, uint64_t offset, size_t len)
 {
 	size_t i;
 
 	if (!k->flattened)
 		return false;
-	i = find_record(k, offset);
+	i = find_flat_record(k, offset);
 	return i == k->n_records || k->records[i].offset >= offset + len;
 }
 
@@ -165,8 +165,8 @@ struct layout {
 	uint64_t sub_blocks, bitmap_blocks;
 };
 
-static enum status check_header(struct kdump *k, const uint8_t *h, struct layout *ret,
-				struct err *e)
+static enum status check_kdump_header(struct kdump *k, const uint8_t *h, struct layout *ret,
+				      struct err *e)
 {
 	const char *machine = (const char *)h + MACHINE;
 	const uint32_t block = get_le32(h + KDUMP_BLOCK_SIZE);
@@ -206,7 +206,7 @@ static enum status read_notes(struct kdump *k, uint64_t offset, uint64_t size, s
 	if (!k->notes)
 		return err_nomem(e);
 	k->notes_size = (size_t)size;
-	return read_bytes(k, offset, k->notes, k->notes_size, true, e);
+	return read_kdump_bytes(k, offset, k->notes, k->notes_size, true, e);
 }
 
 /* Versions before 4 have VMCOREINFO alone: a note of it. */
@@ -224,7 +224,7 @@ static enum status read_vmcoreinfo(struct kdump *k, uint64_t offset, uint64_t si
 	k->notes = malloc(elf_note_size("VMCOREINFO", (size_t)size));
 	if (!text || !k->notes)
 		return err_nomem(e);
-	st = read_bytes(k, offset, text, (size_t)size, true, e);
+	st = read_kdump_bytes(k, offset, text, (size_t)size, true, e);
 	if (st)
 		return st;
 	elf_note_put(k->notes, "VMCOREINFO", text, (size_t)size);
@@ -235,7 +235,7 @@ static enum status read_vmcoreinfo(struct kdump *k, uint64_t offset, uint64_t si
 static enum status read_sub_header(struct kdump *k, struct err *e)
 {
 	uint8_t h[KDUMP_SUB_HEADER_SIZE];
-	enum status st = read_bytes(k, BLOCK, h, sizeof(h), true, e);
+	enum status st = read_kdump_bytes(k, BLOCK, h, sizeof(h), true, e);
 
 	if (st)
 		return st;
@@ -274,7 +274,8 @@ static enum status add_frames(struct kdump *k, uint64_t first, uint64_t count, s
 	return range_list_add(&k->ram, from, last, e);
 }
 
-static enum status add_block(struct kdump *k, uint64_t first, const uint8_t *ram, struct err *e)
+static enum status add_bitmap_block(struct kdump *k, uint64_t first, const uint8_t *ram,
+				    struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -320,14 +321,14 @@ static enum status read_bitmaps(struct kdump *k, uint64_t bitmap_1, struct err *
 		const uint64_t first = i * FRAMES_PER_BLOCK;
 
 		/* A few records can claim bitmaps of gigabytes. */
-		if (is_hole(k, bitmap_1 + i * BLOCK, BLOCK) &&
-		    is_hole(k, k->bitmap + i * BLOCK, BLOCK)) {
+		if (is_kdump_hole(k, bitmap_1 + i * BLOCK, BLOCK) &&
+		    is_kdump_hole(k, k->bitmap + i * BLOCK, BLOCK)) {
 			k->ranks[i] = k->dumped;
 			continue;
 		}
-		st = read_bytes(k, bitmap_1 + i * BLOCK, ram, BLOCK, true, e);
+		st = read_kdump_bytes(k, bitmap_1 + i * BLOCK, ram, BLOCK, true, e);
 		if (!st)
-			st = read_bytes(k, k->bitmap + i * BLOCK, k->bits, BLOCK, true, e);
+			st = read_kdump_bytes(k, k->bitmap + i * BLOCK, k->bits, BLOCK, true, e);
 		if (st)
 			return err_add(e, st, "kdump: bitmaps");
 		mask_bits(ram, k->frames - first);
@@ -336,7 +337,7 @@ static enum status read_bitmaps(struct kdump *k, uint64_t bitmap_1, struct err *
 		k->dumped += count_bits(k->bits, BLOCK);
 		for (size_t n = 0; n < BLOCK; n++)
 			ram[n] |= k->bits[n];
-		st = add_block(k, first, ram, e);
+		st = add_bitmap_block(k, first, ram, e);
 	}
 	return st;
 }
@@ -398,7 +399,7 @@ static enum status make_decoders(struct kdump *k, struct err *e)
 }
 
 /* ST_NOT_MINE of what is too short to be one, as of what is something else. */
-static enum status read_signature(struct kdump *k, struct err *e)
+static enum status read_kdump_signature(struct kdump *k, struct err *e)
 {
 	uint8_t s[KDUMP_SIGNATURE_SIZE];
 	size_t got = 0;
@@ -407,7 +408,7 @@ static enum status read_signature(struct kdump *k, struct err *e)
 	if (st)
 		return st;
 	if (k->flattened)
-		st = read_bytes(k, 0, s, got = sizeof(s), true, e);
+		st = read_kdump_bytes(k, 0, s, got = sizeof(s), true, e);
 	else
 		st = k->blob->read_at(k->blob, 0, s, sizeof(s), &got, e);
 	if (st)
@@ -428,11 +429,11 @@ enum status kdump_init(struct kdump *k, struct blob *b, struct err *e)
 	enum status st;
 
 	*k = (struct kdump){ .blob = b, .held = UINT64_MAX };
-	st = read_signature(k, e);
+	st = read_kdump_signature(k, e);
 	if (!st)
-		st = read_bytes(k, 0, h, sizeof(h), true, e);
+		st = read_kdump_bytes(k, 0, h, sizeof(h), true, e);
 	if (!st)
-		st = check_header(k, h, &l, e);
+		st = check_kdump_header(k, h, &l, e);
 	if (!st)
 		st = read_sub_header(k, e);
 	if (!st)
@@ -459,7 +460,7 @@ void kdump_deinit(struct kdump *k)
  */
 
 /* The number of its descriptor; false if the dump has no such page. */
-static bool find_descriptor(struct kdump *k, uint64_t frame, uint64_t *ret, enum status *st)
+static bool find_page_descriptor(struct kdump *k, uint64_t frame, uint64_t *ret, enum status *st)
 {
 	const uint64_t block = frame / FRAMES_PER_BLOCK, bit = frame % FRAMES_PER_BLOCK;
 
@@ -468,7 +469,7 @@ static bool find_descriptor(struct kdump *k, uint64_t frame, uint64_t *ret, enum
 		return false;
 	if (block != k->held) {
 		k->held = UINT64_MAX;
-		*st = read_bytes(k, k->bitmap + block * BLOCK, k->bits, BLOCK, true, NULL);
+		*st = read_kdump_bytes(k, k->bitmap + block * BLOCK, k->bits, BLOCK, true, NULL);
 		if (*st)
 			return false;
 		k->held = block;
@@ -480,8 +481,8 @@ static bool find_descriptor(struct kdump *k, uint64_t frame, uint64_t *ret, enum
 	return true;
 }
 
-static bool decode(const struct kdump *k, uint32_t method, const uint8_t *packed, size_t size,
-		   uint8_t *page)
+static bool decode_kdump_page(const struct kdump *k, uint32_t method, const uint8_t *packed,
+			      size_t size, uint8_t *page)
 {
 	size_t got;
 
@@ -499,7 +500,7 @@ static bool decode(const struct kdump *k, uint32_t method, const uint8_t *packed
 }
 
 /* A stranger's descriptor is believed as far as the file goes. */
-static enum kdump_page read_stored(const struct kdump *k, const uint8_t *d, uint8_t *page)
+static enum kdump_page read_kdump_page(const struct kdump *k, const uint8_t *d, uint8_t *page)
 {
 	const uint64_t offset = get_le64(d);
 	const uint32_t size = get_le32(d + 8);
@@ -516,11 +517,11 @@ static enum kdump_page read_stored(const struct kdump *k, const uint8_t *d, uint
 		return KDUMP_PAGE_DAMAGED;
 	if (method == KDUMP_LZO || (method & (method - 1)))
 		return KDUMP_PAGE_UNKNOWN;
-	st = read_bytes(k, offset, method ? packed : page, size, false, NULL);
+	st = read_kdump_bytes(k, offset, method ? packed : page, size, false, NULL);
 	if (st)
 		return st == ST_CORRUPT ? KDUMP_PAGE_LOST : KDUMP_PAGE_FAILED;
-	return !method || decode(k, method, packed, size, page) ? KDUMP_PAGE_READ
-								: KDUMP_PAGE_DAMAGED;
+	return !method || decode_kdump_page(k, method, packed, size, page) ? KDUMP_PAGE_READ
+									   : KDUMP_PAGE_DAMAGED;
 }
 
 enum kdump_page kdump_read(struct kdump *k, uint64_t frame, uint8_t *page)
@@ -529,10 +530,11 @@ enum kdump_page kdump_read(struct kdump *k, uint64_t frame, uint8_t *page)
 	uint64_t number;
 	enum status st;
 
-	if (!find_descriptor(k, frame, &number, &st))
+	if (!find_page_descriptor(k, frame, &number, &st))
 		return st ? KDUMP_PAGE_FAILED : KDUMP_PAGE_LEFT_OUT;
-	st = read_bytes(k, k->descriptors + number * KDUMP_DESC_SIZE, d, sizeof(d), true, NULL);
+	st = read_kdump_bytes(k, k->descriptors + number * KDUMP_DESC_SIZE, d, sizeof(d), true,
+			      NULL);
 	if (st)
 		return st == ST_CORRUPT ? KDUMP_PAGE_LOST : KDUMP_PAGE_FAILED;
-	return read_stored(k, d, page);
+	return read_kdump_page(k, d, page);
 }

@@ -60,17 +60,17 @@ struct kdump_writer {
 	struct part bits; /* a block of a bitmap, or nothing */
 };
 
-static const struct kdump_settings *settings_of(const struct kdump_writer *w)
+static const struct kdump_settings *kdump_settings_of(const struct kdump_writer *w)
 {
 	static const struct kdump_settings none;
 
 	return w->base.spec->own ? w->base.spec->own : &none;
 }
 
-static const struct image_kernel *kernel_of(const struct kdump_writer *w)
+static const struct image_kernel *kdump_kernel_of(const struct kdump_writer *w)
 {
 	static const struct image_kernel none;
-	const struct image_kernel *k = settings_of(w)->kernel;
+	const struct image_kernel *k = kdump_settings_of(w)->kernel;
 
 	return k ? k : &none;
 }
@@ -89,7 +89,7 @@ static uint64_t bitmap_offset(const struct kdump_writer *w, unsigned which)
  * Placing bytes
  */
 
-static enum status put_record(struct sink *out, uint64_t offset, uint64_t len, struct err *e)
+static enum status put_flat_record(struct sink *out, uint64_t offset, uint64_t len, struct err *e)
 {
 	uint8_t h[KDUMP_FLAT_RECORD_SIZE];
 
@@ -108,14 +108,14 @@ static enum status begin_flattened(struct sink *out, struct err *e)
 }
 
 /* What lies between the file's end and `offset` becomes a hole. */
-static enum status place(struct kdump_writer *w, uint64_t offset, const void *p, size_t len,
-			 struct err *e)
+static enum status place_bytes(struct kdump_writer *w, uint64_t offset, const void *p, size_t len,
+			       struct err *e)
 {
 	struct sink *out = w->base.out;
 	enum status st = ST_OK;
 
 	if (w->flattened) {
-		st = put_record(out, offset, len, e);
+		st = put_flat_record(out, offset, len, e);
 	} else if (offset < w->end) {
 		return out->rewrite(out, offset, p, len, e);
 	} else if (offset > w->end) {
@@ -141,7 +141,7 @@ static enum status part_flush(struct kdump_writer *w, struct part *p, struct err
 
 	if (!len)
 		return ST_OK;
-	st = place(w, p->offset, p->at, len, e);
+	st = place_bytes(w, p->offset, p->at, len, e);
 	p->offset += len;
 	p->len = 0;
 	return st;
@@ -232,7 +232,7 @@ static uint32_t count_cpus(const struct image_kernel *k)
  * libkdumpfile knows the architecture by the machine's name, and believes that only beside a
  * system, a release and a version (uts_looks_sane() in util.c).
  */
-static void put_uts(uint8_t *at, const struct image_kernel *k, bool linux_kernel)
+static void put_kdump_uts(uint8_t *at, const struct image_kernel *k, bool linux_kernel)
 {
 	static const char *const known[IMAGE_UTS_TEXTS] = { "Linux",   "",       "unknown",
 							    "unknown", "x86_64", "" };
@@ -248,14 +248,14 @@ static void put_uts(uint8_t *at, const struct image_kernel *k, bool linux_kernel
 
 static enum status put_main_header(struct kdump_writer *w, bool whole, struct err *e)
 {
-	const struct image_kernel *k = kernel_of(w);
-	const int level = settings_of(w)->level;
+	const struct image_kernel *k = kdump_kernel_of(w);
+	const int level = kdump_settings_of(w)->level;
 	uint8_t h[BLOCK] = KDUMP_SIGNATURE;
 	size_t ignored;
 
 	put_le32(h + KDUMP_SIGNATURE_SIZE, KDUMP_VERSION);
-	put_uts(h + KDUMP_UTS, k,
-		k->notes && elf_note_find(k->notes, k->notes_size, "VMCOREINFO", &ignored));
+	put_kdump_uts(h + KDUMP_UTS, k,
+		      k->notes && elf_note_find(k->notes, k->notes_size, "VMCOREINFO", &ignored));
 	/*
 	 * No time: a live machine's memory is of no single moment. And where its microseconds are
 	 * those of a page size, libkdumpfile takes the header for that of a 32-bit kernel
@@ -268,13 +268,13 @@ static enum status put_main_header(struct kdump_writer *w, bool whole, struct er
 	put_le32(h + KDUMP_BITMAP_BLOCKS, (uint32_t)(2 * w->bitmap_blocks));
 	put_le32(h + KDUMP_MAX_MAPNR, (uint32_t)MIN(frames_of(w), UINT32_MAX));
 	put_le32(h + KDUMP_CPUS, MAX(count_cpus(k), 1)); /* crash warns of 0 */
-	return place(w, 0, h, sizeof(h), e);
+	return place_bytes(w, 0, h, sizeof(h), e);
 }
 
 /* VMCOREINFO is named by itself, and lies within the notes. */
 static void fill_sub_header(const struct kdump_writer *w, uint8_t *h)
 {
-	const struct image_kernel *k = kernel_of(w);
+	const struct image_kernel *k = kdump_kernel_of(w);
 	const uint64_t notes = BLOCK + KDUMP_SUB_HEADER_SIZE;
 	size_t size = 0;
 	const uint8_t *info =
@@ -303,7 +303,7 @@ static enum status put_sub_header(struct kdump_writer *w, struct err *e)
 	if (!h)
 		return err_nomem(e);
 	fill_sub_header(w, h);
-	return place(w, BLOCK, h, w->sub_blocks * BLOCK, e);
+	return place_bytes(w, BLOCK, h, w->sub_blocks * BLOCK, e);
 }
 
 /* Room for a descriptor of every page; those of gaps are not needed. */
@@ -319,7 +319,8 @@ static enum status put_start(struct kdump_writer *w, struct err *e)
 	static const uint8_t zeros[PAGE_SIZE];
 	enum status st = ST_OK;
 
-	w->sub_blocks = (KDUMP_SUB_HEADER_SIZE + kernel_of(w)->notes_size + BLOCK - 1) / BLOCK;
+	w->sub_blocks =
+		(KDUMP_SUB_HEADER_SIZE + kdump_kernel_of(w)->notes_size + BLOCK - 1) / BLOCK;
 	w->bitmap_blocks = MAX((frames_of(w) + FRAMES_PER_BLOCK - 1) / FRAMES_PER_BLOCK, 1);
 	w->descriptors.offset = bitmap_offset(w, 2);
 	w->pages.offset = w->zero_page = pages_offset(w);
@@ -345,10 +346,10 @@ static enum status put_start(struct kdump_writer *w, struct err *e)
  * Pages
  */
 
-static enum status pack(struct kdump_writer *w, ZSTD_CCtx *z, const uint8_t *page, uint8_t *to,
-			size_t *ret, struct err *e)
+static enum status pack_kdump_page(struct kdump_writer *w, ZSTD_CCtx *z, const uint8_t *page,
+				   uint8_t *to, size_t *ret, struct err *e)
 {
-	const int level = settings_of(w)->level;
+	const int level = kdump_settings_of(w)->level;
 	/* Room for less than the page: what does not shrink is stored. */
 	const size_t n = level == IMAGE_LEVEL_STORE
 				 ? 0
@@ -381,8 +382,8 @@ static enum status kdump_encode(struct image_writer *base, unsigned worker, stru
 	for (size_t i = 0; i < p->pages && !st; i++) {
 		code->size[i] = 0;
 		if (has_bytes(p->status[i]))
-			st = pack(w, w->zstd[worker], p->data + i * PAGE_SIZE,
-				  code->bytes + code->len, &code->size[i], e);
+			st = pack_kdump_page(w, w->zstd[worker], p->data + i * PAGE_SIZE,
+					     code->bytes + code->len, &code->size[i], e);
 		code->len += code->size[i];
 	}
 	return st;
@@ -437,7 +438,7 @@ static enum status kdump_finish(struct image_writer *base, bool whole, struct er
 		st = put_main_header(w, whole, e);
 	if (st || !w->flattened)
 		return st;
-	return put_record(base->out, KDUMP_FLAT_END, KDUMP_FLAT_END, e);
+	return put_flat_record(base->out, KDUMP_FLAT_END, KDUMP_FLAT_END, e);
 }
 
 /*

@@ -13,7 +13,7 @@
 /* A disk with so many bad places is not searched any further. */
 #define SEARCH_ERRORS_MAX 16
 
-static enum status parse_header(const uint8_t *h, struct range *ret, struct err *e)
+static enum status parse_lime_header(const uint8_t *h, struct range *ret, struct err *e)
 {
 	struct cursor c = cursor_over(h, LIME_HEADER_SIZE);
 	const uint32_t magic = cur_le32(&c);
@@ -34,7 +34,8 @@ static enum status parse_header(const uint8_t *h, struct range *ret, struct err 
 	return ST_OK;
 }
 
-static enum status add_record(struct lime *l, struct range r, uint64_t offset, struct err *e)
+static enum status append_lime_record(struct lime *l, struct range r, uint64_t offset,
+				      struct err *e)
 {
 	if (l->count == LIME_RECORDS_MAX)
 		return err_set(e, ST_CORRUPT, "more than %zu records", LIME_RECORDS_MAX);
@@ -86,7 +87,7 @@ static bool has_header(struct blob *b, uint64_t off, struct range *ret)
 {
 	uint8_t h[LIME_HEADER_SIZE];
 
-	return !blob_read(b, off, h, sizeof(h), NULL) && !parse_header(h, ret, NULL) &&
+	return !blob_read(b, off, h, sizeof(h), NULL) && !parse_lime_header(h, ret, NULL) &&
 	       !get_le64(h + 24) && ret->last < PHYS_LIMIT;
 }
 
@@ -125,12 +126,12 @@ static enum status next_record(struct lime *l, struct blob *b, uint64_t *off, st
 		return ST_END;
 	if (got < sizeof(h))
 		return check_end(l, b, *off, true, NULL, e);
-	st = parse_header(h, &r, &why);
+	st = parse_lime_header(h, &r, &why);
 	if (st && l->count)
 		return check_end(l, b, *off, false, &why, e);
 	if (st)
 		return err_set(e, st, "%s", why.message);
-	st = add_record(l, r, *off + sizeof(h), e);
+	st = append_lime_record(l, r, *off + sizeof(h), e);
 	if (st)
 		return st;
 	*off += sizeof(h);
@@ -172,7 +173,7 @@ static bool is_chained(struct blob *b, uint64_t off, struct range r)
  * Whether memory of `r` is in the file already, the last record being believed up to `off`. Headers
  * of records that were written before are in the page cache, and so in the memory behind them.
  */
-static bool is_known(struct lime *l, struct range r, uint64_t off)
+static bool is_range_known(struct lime *l, struct range r, uint64_t off)
 {
 	for (size_t i = l->count; i-- > 0;) {
 		const struct lime_record *k = &l->at[i];
@@ -195,7 +196,7 @@ static void judge_candidate(struct lime *l, struct blob *b, uint64_t off, struct
 	const uint64_t inside = off - k->offset;
 	struct range r;
 
-	if (!has_header(b, off, &r) || is_known(l, r, off))
+	if (!has_header(b, off, &r) || is_range_known(l, r, off))
 		return;
 	if (!s->any)
 		s->first = off;
@@ -220,8 +221,8 @@ static void search_buffer(struct lime *l, struct blob *b, uint64_t off, const ui
 	}
 }
 
-static enum status search(struct lime *l, struct blob *b, uint64_t off, uint64_t end,
-			  struct search *s, struct err *e)
+static enum status search_lime_header(struct lime *l, struct blob *b, uint64_t off, uint64_t end,
+				      struct search *s, struct err *e)
 {
 	_cleanup_free_ uint8_t *buf = malloc(SEARCH_STEP);
 	unsigned errors = 0;
@@ -257,7 +258,7 @@ static bool looks_like_header(struct blob *b, uint64_t off)
 }
 
 /* What lies in front of the first candidate is the record's, as far as that goes. */
-static void end_record(struct lime *l, struct blob *b, const struct search *s)
+static void end_lime_record(struct lime *l, struct blob *b, const struct search *s)
 {
 	struct lime_record *k = &l->at[l->count - 1];
 	struct range next;
@@ -282,7 +283,7 @@ static enum status find_again(struct lime *l, struct blob *b, uint64_t *off, str
 	/* A disk has old bytes behind the last record, and where those were zeros nothing is. */
 	const uint64_t end = l->end == LIME_NO_HEADER && !b->device ? b->size : behind;
 	struct search s = { 0 };
-	const enum status st = from < end ? search(l, b, from, end, &s, e) : ST_OK;
+	const enum status st = from < end ? search_lime_header(l, b, from, end, &s, e) : ST_OK;
 
 	if (st)
 		return st;
@@ -290,7 +291,7 @@ static enum status find_again(struct lime *l, struct blob *b, uint64_t *off, str
 		return ST_END;
 	if (!s.ok)
 		s.found = b->size;
-	end_record(l, b, &s);
+	end_lime_record(l, b, &s);
 	l->found += s.ok;
 	l->end = LIME_WHOLE;
 	l->problem = (struct err)ERR_INIT;
@@ -317,7 +318,7 @@ static enum status add_doubted(struct lime *l, struct blob *b, struct err *e)
 
 		if (overlaps_any(l, r))
 			continue;
-		st = add_record(l, r, b->size, e);
+		st = append_lime_record(l, r, b->size, e);
 		if (st)
 			break;
 		l->at[l->count - 1].present = 0;
@@ -327,7 +328,7 @@ static enum status add_doubted(struct lime *l, struct blob *b, struct err *e)
 	return st;
 }
 
-static bool has_magic(struct blob *b)
+static bool has_lime_magic(struct blob *b)
 {
 	uint8_t magic[4];
 
@@ -340,7 +341,7 @@ enum status lime_init(struct lime *l, struct blob *b, struct err *e)
 	enum status st = ST_OK;
 
 	*l = (struct lime){ 0 };
-	if (!has_magic(b))
+	if (!has_lime_magic(b))
 		return err_set(e, ST_NOT_MINE, "not a LiME file");
 	while (!st) {
 		st = next_record(l, b, &off, e);

@@ -58,7 +58,7 @@ uint32_t snappy_masked_crc(const uint8_t *p, size_t len)
 }
 
 /* format_description.txt, 1. */
-static bool take_length(struct cursor *c, uint32_t *ret)
+static bool take_snappy_length(struct cursor *c, uint32_t *ret)
 {
 	uint64_t value = 0;
 
@@ -104,7 +104,7 @@ static bool put_literal(struct output *o, struct cursor *c, uint8_t tag)
 }
 
 /* 2.2: a copy that overlaps itself repeats what it has just written. */
-static bool put_copy(struct output *o, struct cursor *c, uint8_t tag)
+static bool put_snappy_copy(struct output *o, struct cursor *c, uint8_t tag)
 {
 	const unsigned kind = tag & 3;
 	const size_t len = kind == 1 ? 4 + (tag >> 2 & 7) : 1 + (tag >> 2);
@@ -132,19 +132,19 @@ bool snappy_decode(const uint8_t *packed, size_t len, uint8_t *plain, size_t pla
 	struct output o = { plain, plain, plain_len };
 	uint32_t told;
 
-	if (!take_length(&c, &told) || told != plain_len)
+	if (!take_snappy_length(&c, &told) || told != plain_len)
 		return false;
 	while (c.left) {
 		const uint8_t tag = cur_u8(&c);
 
-		if (!(tag & 3 ? put_copy(&o, &c, tag) : put_literal(&o, &c, tag)))
+		if (!(tag & 3 ? put_snappy_copy(&o, &c, tag) : put_literal(&o, &c, tag)))
 			return false;
 	}
 	return !o.left;
 }
 
 /* Of a chunk with data: its CRC, and how many bytes it becomes. False if that cannot be. */
-static bool take_data(struct snappy_chunk *chunk, struct cursor *c, uint32_t length)
+static bool take_snappy_data(struct snappy_chunk *chunk, struct cursor *c, uint32_t length)
 {
 	if (length < CHUNK_CRC)
 		return false;
@@ -155,7 +155,7 @@ static bool take_data(struct snappy_chunk *chunk, struct cursor *c, uint32_t len
 	c->left = MIN(c->left, chunk->size);
 	if (chunk->stored)
 		chunk->plain = chunk->size;
-	else if (!take_length(c, &chunk->plain))
+	else if (!take_snappy_length(c, &chunk->plain))
 		return false;
 	return chunk->plain <= SNAPPY_PLAIN_MAX &&
 	       chunk->plain <= (uint64_t)SNAPPY_RATIO_MAX * chunk->size;
@@ -177,7 +177,7 @@ enum status snappy_chunk_at(struct blob *b, uint64_t off, struct snappy_chunk *r
 	if (type <= 1) {
 		if (!range_fits(off + CHUNK_HEADER, length, b->size) && got < sizeof(h))
 			ret->kind = SNAPPY_CUT; /* perhaps inside the length */
-		else if (take_data(ret, &c, length))
+		else if (take_snappy_data(ret, &c, length))
 			ret->kind = SNAPPY_DATA;
 	} else if (type >= 0x80) {
 		ret->kind = SNAPPY_SKIP;

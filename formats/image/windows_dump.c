@@ -46,7 +46,7 @@ static const char *other_type(uint32_t type)
 	}
 }
 
-static enum status check_kind(struct windows_dump *d, const uint8_t *h, struct err *e)
+static enum status check_dump_kind(struct windows_dump *d, const uint8_t *h, struct err *e)
 {
 	const uint32_t machine = get_le32(h + 0x30);
 
@@ -71,8 +71,8 @@ static enum status check_kind(struct windows_dump *d, const uint8_t *h, struct e
 		       d->type);
 }
 
-static enum status add_part(struct windows_dump *d, uint64_t frame, uint64_t pages, uint64_t offset,
-			    struct err *e)
+static enum status add_dump_part(struct windows_dump *d, uint64_t frame, uint64_t pages,
+				 uint64_t offset, struct err *e)
 {
 	const uint64_t first = frame << PAGE_SHIFT;
 
@@ -132,7 +132,8 @@ static enum status add_runs(struct windows_dump *d, struct err *e)
 	for (size_t i = 0; i < d->ram.count && !st; i++) {
 		const struct range *r = &d->ram.at[i];
 
-		st = add_part(d, r->first >> PAGE_SHIFT, range_bytes(*r) >> PAGE_SHIFT, offset, e);
+		st = add_dump_part(d, r->first >> PAGE_SHIFT, range_bytes(*r) >> PAGE_SHIFT, offset,
+				   e);
 		offset += range_bytes(*r);
 	}
 	return st;
@@ -177,15 +178,16 @@ struct growing {
 
 static enum status end_run(struct windows_dump *d, struct growing *g, struct err *e)
 {
-	const enum status st = g->pages ? add_part(d, g->frame, g->pages, g->offset, e) : ST_OK;
+	const enum status st =
+		g->pages ? add_dump_part(d, g->frame, g->pages, g->offset, e) : ST_OK;
 
 	g->offset += g->pages << PAGE_SHIFT;
 	g->pages = 0;
 	return st;
 }
 
-static enum status take_bits(struct windows_dump *d, struct growing *g, const uint8_t *map,
-			     uint64_t frame, size_t bits, struct err *e)
+static enum status take_bitmap_bits(struct windows_dump *d, struct growing *g, const uint8_t *map,
+				    uint64_t frame, size_t bits, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -219,7 +221,7 @@ static enum status add_bitmap(struct windows_dump *d, struct blob *b, struct err
 
 		st = blob_read(b, BITMAP + at / 8, map, (bits + 7) / 8, e);
 		if (!st)
-			st = take_bits(d, &g, map, at, bits, e);
+			st = take_bitmap_bits(d, &g, map, at, bits, e);
 	}
 	if (!st)
 		st = end_run(d, &g, e);
@@ -257,7 +259,7 @@ enum status windows_dump_init(struct windows_dump *d, struct blob *b, struct err
 		return err_set(e, ST_NOT_MINE, "not a crash dump of 64-bit Windows");
 	if (got < WINDOWS_DUMP_HEADER)
 		return err_set(e, ST_CORRUPT, "crash dump: the header is cut short");
-	st = check_kind(d, h, e);
+	st = check_dump_kind(d, h, e);
 	if (st)
 		return st;
 	take_facts(d, h);

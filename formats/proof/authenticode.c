@@ -63,7 +63,7 @@ static void take_der_text(const struct der *d, char ret[static AUTHENTICODE_NAME
 	ret[n] = '\0';
 }
 
-static void take_name(const struct der *subject, char ret[static AUTHENTICODE_NAME_MAX])
+static void take_subject_name(const struct der *subject, char ret[static AUTHENTICODE_NAME_MAX])
 {
 	struct cursor names = der_inside(subject);
 	struct der set, pair, type, value;
@@ -129,15 +129,15 @@ static bool take_certificate(const struct der *certificate, const struct der *is
 	    !der_same(&number, serial) || !der_same(&by, issuer) || !der_next(&c, &skip) ||
 	    !der_next(&c, &subject))
 		return false;
-	take_name(&subject, ret->name);
+	take_subject_name(&subject, ret->name);
 	while (der_next(&c, &skip))
 		if (skip.tag == DER_CONTEXT(3))
 			take_extensions(&skip, ret);
 	return true;
 }
 
-static void find_certificate(const struct der *certificates, const struct der *issuer,
-			     const struct der *serial, struct authenticode_signer *ret)
+static void find_issued_certificate(const struct der *certificates, const struct der *issuer,
+				    const struct der *serial, struct authenticode_signer *ret)
 {
 	struct cursor c = der_inside(certificates);
 	struct der one;
@@ -151,7 +151,7 @@ static void find_certificate(const struct der *certificates, const struct der *i
  * Signatures (RFC 5652, 5)
  */
 
-static bool read_signature(struct cursor *c, bool nested, struct authenticode *ret);
+static bool read_pkcs7_signature(struct cursor *c, bool nested, struct authenticode *ret);
 
 /* Only the outermost signature can have others in it: of deeper ones nobody makes any use. */
 static bool read_attributes(const struct der *attributes, struct authenticode *ret)
@@ -166,7 +166,7 @@ static bool read_attributes(const struct der *attributes, struct authenticode *r
 			return false;
 		v = der_inside(&values);
 		while (der_is_oid(&oid, OID_NESTED) && v.left)
-			if (!read_signature(&v, true, ret))
+			if (!read_pkcs7_signature(&v, true, ret))
 				return false;
 	}
 	return !c.bad;
@@ -188,7 +188,7 @@ static bool read_signer(const struct der *info, const struct der *certificates, 
 	    !der_want(&digest, DER_OID, &oid))
 		return false;
 	signer.digest = digest_name(&oid);
-	find_certificate(certificates, &issuer, &serial, &signer);
+	find_issued_certificate(certificates, &issuer, &serial, &signer);
 	if (ret->count < AUTHENTICODE_SIGNERS_MAX)
 		ret->at[ret->count++] = signer;
 	else
@@ -221,7 +221,7 @@ static bool read_signed_data(const struct der *data, bool nested, struct authent
 }
 
 /* ContentInfo, at the cursor. */
-static bool read_signature(struct cursor *c, bool nested, struct authenticode *ret)
+static bool read_pkcs7_signature(struct cursor *c, bool nested, struct authenticode *ret)
 {
 	struct der info, oid, wrapped, data;
 	struct cursor in, x;
@@ -254,7 +254,8 @@ static bool read_signature(struct cursor *c, bool nested, struct authenticode *r
 #define CERT_PKCS       2 /* WIN_CERT_TYPE_PKCS_SIGNED_DATA */
 
 /* Where the certificate table is; `*ret_len` is 0 if there is none. False: this is no PE file. */
-static bool find_table(const uint8_t *p, size_t len, uint64_t *ret_at, uint64_t *ret_len)
+static bool find_certificate_table(const uint8_t *p, size_t len, uint64_t *ret_at,
+				   uint64_t *ret_len)
 {
 	uint64_t optional, directories;
 	uint16_t magic;
@@ -287,7 +288,7 @@ static bool read_table(struct cursor c, struct authenticode *ret)
 		if (size < CERT_HEADER || size > c.left)
 			return false;
 		signature.left = size - CERT_HEADER;
-		if (type == CERT_PKCS && !read_signature(&signature, false, ret))
+		if (type == CERT_PKCS && !read_pkcs7_signature(&signature, false, ret))
 			return false;
 		cur_bytes(&c, MIN(((size_t)size + 7) & ~(size_t)7, c.left));
 	}
@@ -299,7 +300,7 @@ enum status authenticode_read(const void *p, size_t len, struct authenticode *re
 	uint64_t at, size;
 
 	*ret = (struct authenticode){ 0 };
-	if (!find_table(p, len, &at, &size))
+	if (!find_certificate_table(p, len, &at, &size))
 		return err_set(e, ST_CORRUPT, "is no Windows program and no driver");
 	if (!size)
 		return ST_OK;

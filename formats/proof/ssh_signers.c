@@ -28,14 +28,14 @@ struct signer_line {
  * Words
  */
 
-static bool is_blank(uint8_t c)
+static bool is_word_blank(uint8_t c)
 {
 	return c == ' ' || c == '\t';
 }
 
 static void skip_blanks(struct cursor *c)
 {
-	while (c->left && is_blank(*c->at))
+	while (c->left && is_word_blank(*c->at))
 		cur_u8(c);
 }
 
@@ -46,12 +46,12 @@ static struct cursor take_front(struct cursor *c, size_t len)
 	return at ? cursor_over(at, len) : cursor_over("", 0);
 }
 
-static struct cursor take_word(struct cursor *c)
+static struct cursor take_signer_word(struct cursor *c)
 {
 	size_t n = 0;
 
 	skip_blanks(c);
-	while (n < c->left && !is_blank(c->at[n]))
+	while (n < c->left && !is_word_blank(c->at[n]))
 		n++;
 	return take_front(c, n);
 }
@@ -62,7 +62,7 @@ static bool take_principals(struct cursor *c, struct cursor *ret)
 	const uint8_t *end;
 
 	if (*c->at != '"') {
-		*ret = take_word(c);
+		*ret = take_signer_word(c);
 		return true;
 	}
 	cur_u8(c);
@@ -156,7 +156,7 @@ static bool parse_time(const char *text, uint64_t *ret)
  */
 
 /* '*' is any number of bytes, '?' one. Goes back to the last '*' only: never exponential. */
-static bool matches(struct cursor text, struct cursor pattern)
+static bool matches_pattern(struct cursor text, struct cursor pattern)
 {
 	struct cursor star = { 0 }, mark = { 0 };
 
@@ -197,7 +197,7 @@ static bool matches_list(const char *text, struct cursor list)
 			cur_u8(&one);
 		if (comma)
 			cur_u8(&list);
-		if (matches(word, one)) {
+		if (matches_pattern(word, one)) {
 			if (forbids)
 				return false;
 			ret = true;
@@ -210,23 +210,23 @@ static bool matches_list(const char *text, struct cursor list)
  * Lines
  */
 
-static bool take_time(struct cursor *c, uint64_t *ret, uint64_t unset)
+static bool take_signer_time(struct cursor *c, uint64_t *ret, uint64_t unset)
 {
 	char value[VALUE_MAX];
 
 	return *ret == unset && take_value(c, value) && parse_time(value, ret);
 }
 
-static bool take_option(struct cursor *c, struct signer_line *l)
+static bool take_signer_option(struct cursor *c, struct signer_line *l)
 {
 	if (skip_name(c, "cert-authority"))
 		return l->authority = true;
 	if (skip_name(c, "namespaces="))
 		return !l->has_name_spaces && (l->has_name_spaces = take_value(c, l->name_spaces));
 	if (skip_name(c, "valid-after="))
-		return take_time(c, &l->after, 0);
+		return take_signer_time(c, &l->after, 0);
 	if (skip_name(c, "valid-before="))
-		return take_time(c, &l->before, FOR_EVER);
+		return take_signer_time(c, &l->before, FOR_EVER);
 	return false;
 }
 
@@ -234,9 +234,9 @@ static bool take_option(struct cursor *c, struct signer_line *l)
 static bool take_options(struct cursor *c, struct signer_line *l)
 {
 	for (;;) {
-		if (!take_option(c, l))
+		if (!take_signer_option(c, l))
 			return false;
-		if (!c->left || is_blank(*c->at))
+		if (!c->left || is_word_blank(*c->at))
 			return l->after < l->before;
 		if (cur_u8(c) != ',')
 			return false;
@@ -254,12 +254,12 @@ static bool begins_with_option(struct cursor c)
 	return false;
 }
 
-static bool take_key(struct cursor *c, struct signer_line *l)
+static bool take_signer_key(struct cursor *c, struct signer_line *l)
 {
 	struct cursor word, key, type;
 
-	l->type = take_word(c);
-	word = take_word(c);
+	l->type = take_signer_word(c);
+	word = take_signer_word(c);
 	if (!l->type.left || !word.left ||
 	    sodium_base642bin(l->key, sizeof(l->key), (const char *)word.at, word.left, NULL,
 			      &l->key_len, NULL, sodium_base64_VARIANT_ORIGINAL))
@@ -270,7 +270,7 @@ static bool take_key(struct cursor *c, struct signer_line *l)
 }
 
 /* NULL, or what of the line cannot be read. */
-static const char *parse_line(struct cursor c, struct signer_line *ret)
+static const char *parse_signer_line(struct cursor c, struct signer_line *ret)
 {
 	ret->authority = ret->has_name_spaces = false;
 	ret->after = 0;
@@ -280,7 +280,7 @@ static const char *parse_line(struct cursor c, struct signer_line *ret)
 	skip_blanks(&c);
 	if (begins_with_option(c) && !take_options(&c, ret))
 		return "the options";
-	return take_key(&c, ret) ? NULL : "the key";
+	return take_signer_key(&c, ret) ? NULL : "the key";
 }
 
 static bool is_for_key(const struct signer_line *l, const struct ssh_wanted *w)
@@ -304,7 +304,7 @@ static const char *judge_line(const struct signer_line *l, const struct ssh_want
 }
 
 /* The next line, without blanks around it. */
-static struct cursor next_line(struct cursor *c)
+static struct cursor next_signer_line(struct cursor *c)
 {
 	const uint8_t *end = memchr(c->at, '\n', c->left);
 	const size_t len = end ? (size_t)(end - c->at) : c->left;
@@ -313,7 +313,7 @@ static struct cursor next_line(struct cursor *c)
 	if (end)
 		cur_u8(c);
 	skip_blanks(&ret);
-	while (ret.left && (is_blank(ret.at[ret.left - 1]) || ret.at[ret.left - 1] == '\r'))
+	while (ret.left && (is_word_blank(ret.at[ret.left - 1]) || ret.at[ret.left - 1] == '\r'))
 		ret.left--;
 	return ret;
 }
@@ -336,9 +336,9 @@ enum status ssh_signers_find(const void *p, size_t len, const struct ssh_wanted 
 	struct signer_line l;
 
 	for (unsigned number = 1; c.left; number++) {
-		const struct cursor line = next_line(&c);
+		const struct cursor line = next_signer_line(&c);
 		const bool empty = !line.left || *line.at == '#';
-		const char *bad = empty ? NULL : parse_line(line, &l);
+		const char *bad = empty ? NULL : parse_signer_line(line, &l);
 
 		if (bad && st == ST_NOT_MINE)
 			st = err_set(&why, ST_INPUT, "line %u: %s cannot be read", number, bad);

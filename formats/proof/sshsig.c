@@ -104,7 +104,7 @@ static size_t put_be32(uint8_t *to, size_t v)
 	return 4;
 }
 
-static size_t put_string(uint8_t *to, const void *p, size_t len)
+static size_t put_ssh_string(uint8_t *to, const void *p, size_t len)
 {
 	const size_t n = put_be32(to, len);
 
@@ -128,11 +128,11 @@ static size_t put_signed(const struct sshsig *s, const char *name_space, const v
 	else
 		crypto_hash_sha256(digest, message, len);
 	memcpy(ret, MAGIC, n);
-	n += put_string(ret + n, name_space, strlen(name_space));
-	n += put_string(ret + n, NULL, 0);
-	n += put_string(ret + n, s->hash.at, s->hash.left);
-	return n + put_string(ret + n, digest,
-			      sha512 ? crypto_hash_sha512_BYTES : crypto_hash_sha256_BYTES);
+	n += put_ssh_string(ret + n, name_space, strlen(name_space));
+	n += put_ssh_string(ret + n, NULL, 0);
+	n += put_ssh_string(ret + n, s->hash.at, s->hash.left);
+	return n + put_ssh_string(ret + n, digest,
+				  sha512 ? crypto_hash_sha512_BYTES : crypto_hash_sha256_BYTES);
 }
 
 struct pieces {
@@ -152,7 +152,7 @@ static const uint8_t *string_of(struct cursor *c, size_t len)
 	return s.at;
 }
 
-static bool take_apart(const struct sshsig *s, struct pieces *ret)
+static bool take_signature_apart(const struct sshsig *s, struct pieces *ret)
 {
 	struct cursor key = s->key, signature = s->signature, type;
 
@@ -183,7 +183,7 @@ static size_t put_token_signed(const struct pieces *p, const uint8_t *text, size
 	return (size_t)(to - ret) + crypto_hash_sha256_BYTES;
 }
 
-static enum status check_kind(const struct sshsig *s, struct err *e)
+static enum status check_key_kind(const struct sshsig *s, struct err *e)
 {
 	if (!sshsig__is(s->type, TYPE_ED25519) && !sshsig__is(s->type, TYPE_TOKEN))
 		return err_set(e, ST_INPUT,
@@ -198,7 +198,7 @@ enum status sshsig_verify(const struct sshsig *s, const char *name_space, const 
 			  size_t len, struct err *e)
 {
 	uint8_t text[SIGNED_MAX], hashed[SIGNED_MAX];
-	enum status st = check_kind(s, e);
+	enum status st = check_key_kind(s, e);
 	struct pieces p;
 	size_t n;
 
@@ -210,7 +210,7 @@ enum status sshsig_verify(const struct sshsig *s, const char *name_space, const 
 		return err_set(e, ST_MISMATCH, "is for \"%.*s\", not for \"%s\" (ssh-keygen -n)",
 			       (int)MIN(s->name_space.left, (size_t)64),
 			       (const char *)s->name_space.at, name_space);
-	if (!take_apart(s, &p))
+	if (!take_signature_apart(s, &p))
 		return err_set(e, ST_INPUT, "the signature is damaged");
 	n = put_signed(s, name_space, message, len, text);
 	if (p.token) {

@@ -89,23 +89,23 @@ void statement_set_text(statement_text ret, const char *text)
 }
 
 /* C0, DEL and C1: what a terminal may obey. */
-static bool is_plain(const uint8_t *p, size_t length)
+static bool is_plain_character(const uint8_t *p, size_t length)
 {
 	return length && p[0] >= 0x20 && p[0] != 0x7f && p[0] != '\\' &&
 	       !(length == 2 && p[0] == 0xc2 && p[1] < 0xa0);
 }
 
 /* As the manifest has it (MANIFEST.md), but that a backslash is always two. */
-static char *write_text(char *to, const char *text)
+static char *write_escaped_text(char *to, const char *text)
 {
 	const uint8_t *at = (const uint8_t *)text;
 	size_t left = strlen(text);
 
 	while (left) {
 		const size_t length = utf8_length(at, left);
-		const size_t taken = is_plain(at, length) ? length : 1;
+		const size_t taken = is_plain_character(at, length) ? length : 1;
 
-		if (is_plain(at, length))
+		if (is_plain_character(at, length))
 			memcpy(to, at, length), to += length;
 		else if (*at == '\\')
 			to += sprintf(to, "\\\\");
@@ -129,7 +129,7 @@ static char *write_value(char *to, enum line_kind kind, const void *value)
 	case LINE_NUMBER:
 		return to + sprintf(to, "%" PRIu64, *(const uint64_t *)value);
 	case LINE_TEXT:
-		return write_text(to, value);
+		return write_escaped_text(to, value);
 	case LINE_OUTCOME:
 		return to + sprintf(to, "%s", outcomes[*(const enum statement_outcome *)value]);
 	case LINE_TIME:
@@ -163,7 +163,7 @@ size_t statement_write(const struct statement *s, char ret[static STATEMENT_MAX]
  */
 
 /* The next line without its '\n'; false if there is none. */
-static bool next_line(struct cursor *c, struct cursor *ret)
+static bool next_statement_line(struct cursor *c, struct cursor *ret)
 {
 	const uint8_t *end = c->left ? memchr(c->at, '\n', c->left) : NULL;
 
@@ -181,19 +181,20 @@ static bool skip_text(struct cursor *c, const char *text)
 	return c->left >= len && !memcmp(c->at, text, len) && cur_bytes(c, len);
 }
 
-static int hex_digit(uint8_t c)
+static int lower_hex_digit(uint8_t c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool parse_hex(struct cursor c, uint8_t *ret, size_t size)
+static bool parse_statement_hex(struct cursor c, uint8_t *ret, size_t size)
 {
 	if (c.left != 2 * size)
 		return false;
 	for (size_t i = 0; i < size; i++) {
-		const int high = hex_digit(c.at[2 * i]), low = hex_digit(c.at[2 * i + 1]);
+		const int high = lower_hex_digit(c.at[2 * i]),
+			  low = lower_hex_digit(c.at[2 * i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;
@@ -202,7 +203,7 @@ static bool parse_hex(struct cursor c, uint8_t *ret, size_t size)
 	return true;
 }
 
-static bool parse_number(struct cursor c, uint64_t *ret)
+static bool parse_statement_number(struct cursor c, uint64_t *ret)
 {
 	*ret = 0;
 	if (!c.left)
@@ -224,7 +225,8 @@ static char escaped_byte(struct cursor *c)
 
 	if (skip_text(c, "\\"))
 		return '\\';
-	if (!skip_text(c, "x") || c->left < 2 || !parse_hex(cursor_over(c->at, 2), &byte, 1))
+	if (!skip_text(c, "x") || c->left < 2 ||
+	    !parse_statement_hex(cursor_over(c->at, 2), &byte, 1))
 		return '\0';
 	cur_bytes(c, 2);
 	return (char)byte;
@@ -257,15 +259,15 @@ static bool parse_outcome(struct cursor c, enum statement_outcome *ret)
 	return false;
 }
 
-static bool parse_value(struct cursor c, enum line_kind kind, void *ret)
+static bool parse_statement_value(struct cursor c, enum line_kind kind, void *ret)
 {
 	switch (kind) {
 	case LINE_ID:
-		return parse_hex(c, ret, RSZ_ID_SIZE);
+		return parse_statement_hex(c, ret, RSZ_ID_SIZE);
 	case LINE_DIGEST:
-		return parse_hex(c, ret, SHA256_SIZE);
+		return parse_statement_hex(c, ret, SHA256_SIZE);
 	case LINE_NUMBER:
-		return parse_number(c, ret);
+		return parse_statement_number(c, ret);
 	case LINE_TEXT:
 		return parse_text(c, ret);
 	case LINE_OUTCOME:
@@ -280,21 +282,21 @@ static enum status parse_first(struct cursor *c, struct err *e)
 {
 	struct cursor line;
 
-	if (!next_line(c, &line) || !skip_text(&line, FIRST_LINE))
+	if (!next_statement_line(c, &line) || !skip_text(&line, FIRST_LINE))
 		return err_set(e, ST_INPUT, "is no statement of ramseal");
 	if (line.left != strlen(VERSION) || memcmp(line.at, VERSION, line.left) != 0)
 		return err_set(e, ST_INPUT, "is a statement of another version than " VERSION);
 	return ST_OK;
 }
 
-static enum status parse_lines(struct cursor *c, struct statement *ret, struct err *e)
+static enum status parse_statement_lines(struct cursor *c, struct statement *ret, struct err *e)
 {
 	char *to = (char *)ret;
 
 	for (size_t i = 0, number = 2; i < ARRAY_SIZE(lines); i++) {
 		const struct line *l = &lines[i];
 		struct cursor rest = *c, line;
-		const bool here = next_line(&rest, &line) && skip_text(&line, l->key) &&
+		const bool here = next_statement_line(&rest, &line) && skip_text(&line, l->key) &&
 				  skip_text(&line, ": ");
 
 		if (l->given)
@@ -303,7 +305,7 @@ static enum status parse_lines(struct cursor *c, struct statement *ret, struct e
 			continue;
 		if (!here)
 			return err_set(e, ST_INPUT, "line %zu is not \"%s: ...\"", number, l->key);
-		if (!parse_value(line, l->kind, to + l->offset))
+		if (!parse_statement_value(line, l->kind, to + l->offset))
 			return err_set(e, ST_INPUT, "line %zu: this is no %s", number, l->key);
 		*c = rest;
 		number++;
@@ -312,8 +314,8 @@ static enum status parse_lines(struct cursor *c, struct statement *ret, struct e
 }
 
 /* The same bytes? Otherwise: from which line on are they others? */
-static enum status compare_written(const struct statement *s, const uint8_t *p, size_t len,
-				   struct err *e)
+static enum status compare_rewritten(const struct statement *s, const uint8_t *p, size_t len,
+				     struct err *e)
 {
 	_cleanup_free_ char *again = malloc(STATEMENT_MAX);
 	size_t n, line = 1, i = 0;
@@ -336,11 +338,11 @@ enum status statement_parse(const void *p, size_t len, struct statement *ret, st
 	*ret = (struct statement){ 0 };
 	st = parse_first(&c, e);
 	if (!st)
-		st = parse_lines(&c, ret, e);
+		st = parse_statement_lines(&c, ret, e);
 	if (st)
 		return st;
 	if (ret->has_root == (ret->outcome == STATEMENT_UNSEALED))
 		return err_set(e, ST_INPUT, "has %s root, though the outcome is \"%s\"",
 			       ret->has_root ? "a" : "no", outcomes[ret->outcome]);
-	return compare_written(ret, p, len, e);
+	return compare_rewritten(ret, p, len, e);
 }

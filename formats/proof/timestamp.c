@@ -112,7 +112,7 @@ static enum status check_status(const struct der *info, struct err *e)
  */
 
 /* YYYYMMDDhhmmss[.f…]Z */
-static bool take_time(const struct der *d, uint64_t *ret)
+static bool take_generalized_time(const struct der *d, uint64_t *ret)
 {
 	uint64_t seconds, unit = NS_PER_SECOND;
 	struct cursor c = der_inside(d);
@@ -169,7 +169,7 @@ static enum status take_info(struct cursor c, struct timestamp *ret, struct err 
 	in = der_inside(&info);
 	if (!der_want(&in, DER_INTEGER, &skip) || !der_want(&in, DER_OID, &skip) ||
 	    !der_want(&in, DER_SEQUENCE, &imprint) || !der_want(&in, DER_INTEGER, &skip) ||
-	    !der_want(&in, DER_TIME, &time) || !take_time(&time, &ret->time))
+	    !der_want(&in, DER_TIME, &time) || !take_generalized_time(&time, &ret->time))
 		return err_set(e, ST_INPUT, "the time stamp is damaged");
 	return take_imprint(&imprint, ret, e);
 }

@@ -73,7 +73,7 @@ void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes)
 		c->slots[i].room = c->room;
 }
 
-static void let_go(struct rsz_cursor *c, struct rsz_loaded *l)
+static void release_loaded(struct rsz_cursor *c, struct rsz_loaded *l)
 {
 	c->held -= l->data_room;
 	rsz__room_give(l->room, l->chunk.data);
@@ -85,7 +85,7 @@ static void let_go(struct rsz_cursor *c, struct rsz_loaded *l)
 void rsz_cursor_forget(struct rsz_cursor *c)
 {
 	for (size_t i = 0; i < c->n_slots; i++) {
-		let_go(c, &c->slots[i]);
+		release_loaded(c, &c->slots[i]);
 		free(c->slots[i].payload);
 		c->slots[i].payload = NULL;
 		c->slots[i].payload_room = 0;
@@ -111,7 +111,7 @@ static void keep_bound(struct rsz_cursor *c, size_t kept)
 	size_t oldest;
 
 	while (c->held > c->bound && (oldest = oldest_full(c, kept)) < c->n_slots)
-		let_go(c, &c->slots[oldest]);
+		release_loaded(c, &c->slots[oldest]);
 }
 
 /* What was compressed is needed only until it is decoded: there one buffer does for all slots. */
@@ -194,8 +194,8 @@ enum status rsz__fetch_record(const struct rsz_reader *r, struct sha256 *sha, st
 	return rsz__read_payload(r->in, record, ret, l, e);
 }
 
-static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint64_t record,
-			       struct err *e)
+static enum status load_chunk_record(struct rsz_cursor *c, struct rsz_loaded *l, uint64_t record,
+				     struct err *e)
 {
 	const struct rsz_stream_info *stream;
 	struct rsz__prefix p;
@@ -226,7 +226,7 @@ static enum status load_bounded(struct rsz_cursor *c, size_t slot, uint64_t reco
 
 	c->held -= l->data_room;
 	swap_payload(c, l);
-	st = load_record(c, l, record, e);
+	st = load_chunk_record(c, l, record, e);
 	swap_payload(c, l);
 	c->held += l->data_room;
 	keep_bound(c, slot);
@@ -244,7 +244,7 @@ enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct 
 		enum status st;
 
 		l->record = UINT64_MAX;
-		st = c->bound ? load_bounded(c, i, record, e) : load_record(c, l, record, e);
+		st = c->bound ? load_bounded(c, i, record, e) : load_chunk_record(c, l, record, e);
 		if (st == ST_CORRUPT && c->front)
 			c->front->off = true;
 		if (st)
@@ -302,8 +302,8 @@ enum status rsz__place_in_chunk(uint32_t stream, uint64_t address, struct rsz_lo
 }
 
 /* The record that has the newest of an address. ST_END if nothing was captured there. */
-static enum status find_record(const struct rsz_cursor *c, uint32_t stream, uint64_t address,
-			       struct rsz_segment *ret, uint64_t *ret_record)
+static enum status find_newest_record(const struct rsz_cursor *c, uint32_t stream, uint64_t address,
+				      struct rsz_segment *ret, uint64_t *ret_record)
 {
 	if (!rsz_reader_next(c->reader, stream, address, ret) || ret->address > address)
 		return ST_END;
@@ -316,7 +316,7 @@ static enum status load_place(struct rsz_cursor *c, uint32_t stream, uint64_t ad
 			      struct rsz_location *ret, struct err *e)
 {
 	uint64_t record;
-	enum status st = find_record(c, stream, address, &ret->segment, &record);
+	enum status st = find_newest_record(c, stream, address, &ret->segment, &record);
 
 	if (!st)
 		st = rsz_cursor_load(c, record, &ret->chunk, e);
@@ -328,7 +328,7 @@ static enum status find_bytes(struct rsz_cursor *c, uint32_t stream, uint64_t ad
 			      struct rsz_location *ret, const uint8_t **ret_bytes, struct err *e)
 {
 	uint64_t record;
-	enum status st = find_record(c, stream, address, &ret->segment, &record);
+	enum status st = find_newest_record(c, stream, address, &ret->segment, &record);
 
 	if (st)
 		return st;
@@ -382,8 +382,9 @@ static struct page_status join_states(struct page_status a, struct page_status b
 }
 
 /* Where a newer capture ends inside the page, the rest is an older one's (SPEC.md, section 7). */
-static enum status read_page(struct rsz_cursor *c, uint32_t stream, uint64_t address, uint8_t *to,
-			     struct page_status *status, struct rsz_times *times, struct err *e)
+static enum status read_cursor_page(struct rsz_cursor *c, uint32_t stream, uint64_t address,
+				    uint8_t *to, struct page_status *status,
+				    struct rsz_times *times, struct err *e)
 {
 	*status = (struct page_status){ PAGE_SKIPPED, SKIP_NOT_CAPTURED };
 	for (size_t at = 0, n; at < PAGE_SIZE; at += n) {
@@ -418,8 +419,8 @@ enum status rsz_cursor_read(struct rsz_cursor *c, uint32_t stream, uint64_t addr
 	c->call++;
 	c->pages = pages;
 	for (size_t i = 0; i < pages; i++, to += PAGE_SIZE) {
-		const enum status st = read_page(c, stream, address + (uint64_t)i * PAGE_SIZE, to,
-						 &status[i], times, e);
+		const enum status st = read_cursor_page(
+			c, stream, address + (uint64_t)i * PAGE_SIZE, to, &status[i], times, e);
 
 		if (st)
 			return st;

@@ -69,8 +69,8 @@ static enum status check_zstd_frame(const struct rsz__prefix *p, const uint8_t *
 }
 
 /* What can be told of a payload without its content. Then there is a context to decompress in. */
-static enum status check_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
-				 const uint8_t *payload, struct err *e)
+static enum status check_payload_sum(struct rsz_decoder *d, const struct rsz__prefix *p,
+				     const uint8_t *payload, struct err *e)
 {
 	enum status st;
 
@@ -84,7 +84,7 @@ static enum status check_payload(struct rsz_decoder *d, const struct rsz__prefix
 	return d->zstd ? ST_OK : err_nomem(e);
 }
 
-static enum status err_from_zstd(struct err *e, size_t code)
+static enum status err_from_zstd_decoder(struct err *e, size_t code)
 {
 	return err_set(e, ST_CORRUPT, "zstd: %s", ZSTD_getErrorName(code));
 }
@@ -94,20 +94,20 @@ static enum status err_length(struct err *e, size_t n, const struct rsz__prefix 
 	return err_set(e, ST_CORRUPT, "payload of %zu bytes instead of %" PRIu32, n, p->content);
 }
 
-static enum status unpack(struct rsz_decoder *d, const struct rsz__prefix *p,
-			  const uint8_t *payload, uint8_t *to, struct err *e)
+static enum status unpack_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
+				  const uint8_t *payload, uint8_t *to, struct err *e)
 {
 	enum status st;
 	size_t n;
 
 	if (!p->stored)
 		return ST_OK;
-	st = check_payload(d, p, payload, e);
+	st = check_payload_sum(d, p, payload, e);
 	if (st)
 		return st;
 	n = ZSTD_decompressDCtx(d->zstd, to, p->content, payload, p->stored);
 	if (ZSTD_isError(n))
-		return err_from_zstd(e, n);
+		return err_from_zstd_decoder(e, n);
 	if (n != p->content)
 		return err_length(e, n, p);
 	return ST_OK;
@@ -117,7 +117,7 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 				const uint8_t *payload, uint8_t *to, struct err *e)
 {
 	uint8_t digest[SHA256_SIZE];
-	const enum status st = unpack(d, p, payload, to, e);
+	const enum status st = unpack_payload(d, p, payload, to, e);
 
 	if (st || !p->stored || !CHECKS_SUMS)
 		return st;
@@ -136,7 +136,7 @@ enum status rsz__begin_payload(struct rsz_decoder *d, const struct rsz__prefix *
 	*ret = (struct rsz__steps){ 0 };
 	if (!p->stored)
 		return ST_OK;
-	st = check_payload(d, p, payload, e);
+	st = check_payload_sum(d, p, payload, e);
 	if (st)
 		return st;
 	n = ZSTD_DCtx_reset(d->zstd, ZSTD_reset_session_only);
@@ -159,7 +159,7 @@ static enum status take_step(struct rsz_decoder *d, const struct rsz__prefix *p,
 	const size_t n = ZSTD_decompressStream(d->zstd, &out, &in);
 
 	if (ZSTD_isError(n))
-		return err_from_zstd(e, n);
+		return err_from_zstd_decoder(e, n);
 	if (in.pos == s->taken && out.pos == s->made)
 		return err_length(e, s->made, p);
 	*s = (struct rsz__steps){ .taken = in.pos, .made = out.pos, .next = n };
@@ -315,7 +315,7 @@ enum status rsz__decode_chunk(struct rsz_decoder *d, const struct rsz_stream_inf
 	if (!st)
 		st = rsz__make_data_room(l, fields.length, e);
 	if (!st && digest_seen)
-		st = unpack(d, p, l->payload, l->chunk.data, e);
+		st = unpack_payload(d, p, l->payload, l->chunk.data, e);
 	else if (!st)
 		st = rsz__decode_payload(d, p, l->payload, l->chunk.data, e);
 	if (st)

@@ -14,7 +14,7 @@
 #include "formats/rsz/rsz_wire.h"
 
 /* The zstd library's size_t errors become ours here and nowhere else. */
-static enum status err_from_zstd(struct err *e, size_t code)
+static enum status err_from_zstd_encoder(struct err *e, size_t code)
 {
 	return err_set(e, ST_SYSTEM, "zstd: %s", ZSTD_getErrorName(code));
 }
@@ -111,7 +111,7 @@ void rsz_encoder_set_level(struct rsz_encoder *x, int level)
 }
 
 /* A zstd frame of raw blocks: the content as it is, readable by every zstd. */
-static size_t store(uint8_t *to, const uint8_t *content, size_t len)
+static size_t store_as_zstd(uint8_t *to, const uint8_t *content, size_t len)
 {
 	/* Frame_Content_Size of 4 bytes (flag 2), Single_Segment, no checksum, no dictionary. */
 	static const uint8_t descriptor = 2 << 6 | 1 << 5;
@@ -146,14 +146,14 @@ enum status rsz__encode_payload(struct rsz_encoder *x, const uint8_t *content, s
 
 	sha256_of(x->sha, content, len, f->sha256);
 	if (x->level == RSZ_LEVEL_STORE) {
-		f->stored = store(f->payload, content, len);
+		f->stored = store_as_zstd(f->payload, content, len);
 	} else {
 		f->stored = ZSTD_compress2(x->zstd, f->payload, f->payload_room, content, len);
 		/* No memory to compress in is no reason to lose what was read. */
 		if (ZSTD_getErrorCode(f->stored) == ZSTD_error_memory_allocation)
-			f->stored = store(f->payload, content, len);
+			f->stored = store_as_zstd(f->payload, content, len);
 		if (ZSTD_isError(f->stored))
-			return err_from_zstd(e, f->stored);
+			return err_from_zstd_encoder(e, f->stored);
 	}
 	f->crc = libdeflate_crc32(0, f->payload, f->stored);
 	return ST_OK;
@@ -187,7 +187,7 @@ static size_t pack_data_pages(struct rsz_chunk *c)
 }
 
 /* How many pages from `i` on have the same state. */
-static size_t run_at(const struct rsz_chunk *c, size_t i)
+static size_t run_of_pages_at(const struct rsz_chunk *c, size_t i)
 {
 	size_t n = 1;
 
@@ -200,18 +200,18 @@ static size_t count_runs(const struct rsz_chunk *c)
 {
 	size_t runs = 0;
 
-	for (size_t i = 0; i < c->n_pages; i += run_at(c, i))
+	for (size_t i = 0; i < c->n_pages; i += run_of_pages_at(c, i))
 		runs++;
 	return runs;
 }
 
 /* Appends the runs behind the extents; returns how many there are. */
-static size_t put_runs(const struct rsz_chunk *c, uint8_t *at)
+static size_t put_page_runs(const struct rsz_chunk *c, uint8_t *at)
 {
 	size_t runs = 0;
 
 	for (size_t i = 0, n; i < c->n_pages; i += n) {
-		n = run_at(c, i);
+		n = run_of_pages_at(c, i);
 		rsz__put_run(at + RSZ__RUN_SIZE * runs++, (uint16_t)n, c->pages[i]);
 	}
 	return runs;
@@ -231,7 +231,7 @@ void rsz__encode_header(const struct rsz_chunk *c, struct rsz_frame *f)
 	for (size_t i = 0; i < c->n_extents; i++)
 		rsz__put_extent(extents + RSZ__EXTENT_SIZE * i, &c->extents[i]);
 	if (c->paged)
-		fields.runs = (uint32_t)put_runs(c, extents + RSZ__EXTENT_SIZE * c->n_extents);
+		fields.runs = (uint32_t)put_page_runs(c, extents + RSZ__EXTENT_SIZE * c->n_extents);
 	rsz__put_chunk(f->header + RSZ__PREFIX_SIZE, &fields);
 	f->header_length = rsz__chunk_header_size(fields.extents, fields.runs);
 }

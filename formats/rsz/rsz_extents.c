@@ -7,7 +7,7 @@
 
 enum column { ADDRESS, LENGTH, EXTENT, STREAM, COLUMNS };
 
-static enum status put_piece(struct packed *to, const struct rsz__piece *p, struct err *e)
+static enum status put_extent_piece(struct packed *to, const struct rsz__piece *p, struct err *e)
 {
 	const uint64_t row[COLUMNS] = {
 		[ADDRESS] = p->address,
@@ -19,7 +19,7 @@ static enum status put_piece(struct packed *to, const struct rsz__piece *p, stru
 	return packed_add(to, row, e);
 }
 
-static struct rsz__piece get_piece(const struct packed *from, size_t i)
+static struct rsz__piece get_extent_piece(const struct packed *from, size_t i)
 {
 	return (struct rsz__piece){
 		.address = packed_get(from, i, ADDRESS),
@@ -116,7 +116,7 @@ static enum status make_run(struct rsz__sorting *s, struct err *e)
 	enum status st = sort_pieces(s, e);
 
 	for (size_t i = 0; i < s->count && !st; i++)
-		st = put_piece(&s->runs, &s->at[i], e);
+		st = put_extent_piece(&s->runs, &s->at[i], e);
 	s->count = 0;
 	return st;
 }
@@ -188,8 +188,8 @@ static enum status merge_begin(struct merge *m, const struct packed *runs, struc
 	if (!m->heap)
 		return err_nomem(e);
 	for (size_t at = 0; at < runs->rows; at += RSZ__RUN)
-		raise_run(m,
-			  (struct run){ get_piece(runs, at), at, MIN(at + RSZ__RUN, runs->rows) });
+		raise_run(m, (struct run){ get_extent_piece(runs, at), at,
+					   MIN(at + RSZ__RUN, runs->rows) });
 	return ST_OK;
 }
 
@@ -203,7 +203,7 @@ static void merge_next(struct merge *m)
 	struct run *top = &m->heap[0];
 
 	if (++top->at < top->end)
-		top->next = get_piece(m->from, top->at);
+		top->next = get_extent_piece(m->from, top->at);
 	else
 		*top = m->heap[--m->count];
 	if (m->count)
@@ -229,7 +229,7 @@ struct sweep {
 	struct rsz__piece last; /* of the result, not yet put; length 0: none */
 };
 
-static enum status cover(struct sweep *s, const struct rsz__piece *p, struct err *e)
+static enum status cover_with_piece(struct sweep *s, const struct rsz__piece *p, struct err *e)
 {
 	size_t i = s->count;
 
@@ -255,7 +255,7 @@ static enum status mark_covered(struct rsz__extents *x, uint64_t extent, struct 
 }
 
 /* Takes the newest away, which has ended. */
-static enum status uncover(struct sweep *s, struct err *e)
+static enum status uncover_top(struct sweep *s, struct err *e)
 {
 	const struct covering top = s->heap[0], last = s->heap[--s->count];
 	size_t i = 0;
@@ -273,7 +273,7 @@ static enum status uncover(struct sweep *s, struct err *e)
 }
 
 /* Puts [from, to) of the newest, joined to what came before where it is the same capture. */
-static enum status show(struct sweep *s, uint64_t from, uint64_t to, struct err *e)
+static enum status show_newest(struct sweep *s, uint64_t from, uint64_t to, struct err *e)
 {
 	struct covering *top = &s->heap[0];
 	struct rsz__piece *last = &s->last;
@@ -286,7 +286,7 @@ static enum status show(struct sweep *s, uint64_t from, uint64_t to, struct err 
 		return ST_OK;
 	}
 	if (last->length)
-		st = put_piece(&s->x->pieces, last, e);
+		st = put_extent_piece(&s->x->pieces, last, e);
 	*last = top->piece;
 	last->address = from;
 	last->length = to - from;
@@ -297,7 +297,7 @@ static enum status show(struct sweep *s, uint64_t from, uint64_t to, struct err 
  * One address after the other: the newest of what covers it counts, until that ends or the next
  * extent begins. Each step ends or begins an extent, so that the result has at most twice as many.
  */
-static enum status sweep(struct sweep *s, struct err *e)
+static enum status sweep_extents(struct sweep *s, struct err *e)
 {
 	const struct rsz__piece *next;
 	uint64_t at = 0, to;
@@ -311,22 +311,22 @@ static enum status sweep(struct sweep *s, struct err *e)
 		}
 		for (; !st && next && next->stream == stream && next->address <= at;
 		     next = merge_peek(&s->from)) {
-			st = cover(s, next, e);
+			st = cover_with_piece(s, next, e);
 			merge_next(&s->from);
 		}
 		if (st)
 			break;
 		to = s->heap[0].piece.address + s->heap[0].piece.length;
 		if (to <= at) {
-			st = uncover(s, e);
+			st = uncover_top(s, e);
 			continue;
 		}
 		if (next && next->stream == stream)
 			to = MIN(to, next->address);
-		st = show(s, at, to, e);
+		st = show_newest(s, at, to, e);
 		at = to;
 	}
-	return st || !s->last.length ? st : put_piece(&s->x->pieces, &s->last, e);
+	return st || !s->last.length ? st : put_extent_piece(&s->x->pieces, &s->last, e);
 }
 
 static enum status list_firsts(struct rsz__extents *x, struct err *e)
@@ -356,7 +356,7 @@ enum status rsz__extents_settle(struct rsz__extents *x, struct err *e)
 	if (!st)
 		st = merge_begin(&s.from, &x->sorting.runs, e);
 	if (!st)
-		st = sweep(&s, e);
+		st = sweep_extents(&s, e);
 	if (!st)
 		st = packed_finish(&x->pieces, e);
 	if (!st)
@@ -408,7 +408,7 @@ size_t rsz__extents_find(const struct rsz__extents *x, uint32_t stream, uint64_t
 	struct rsz__piece p;
 
 	if (behind) {
-		p = get_piece(&x->pieces, behind - 1);
+		p = get_extent_piece(&x->pieces, behind - 1);
 		if (p.stream == stream && p.address + p.length > from)
 			return behind - 1;
 	}
@@ -419,5 +419,5 @@ size_t rsz__extents_find(const struct rsz__extents *x, uint32_t stream, uint64_t
 
 struct rsz__piece rsz__extents_get(const struct rsz__extents *x, size_t i)
 {
-	return get_piece(&x->pieces, i);
+	return get_extent_piece(&x->pieces, i);
 }

@@ -33,8 +33,8 @@ const struct rsz_scan_result *rsz_reader_end(const struct rsz_reader *r)
 	return &r->end;
 }
 
-static enum status add_record(struct packed *records, uint64_t first, uint64_t offset,
-			      struct err *e)
+static enum status add_reader_record(struct packed *records, uint64_t first, uint64_t offset,
+				     struct err *e)
 {
 	const uint64_t row[RECORD_COLUMNS] = { [FIRST_EXTENT] = first, [OFFSET] = offset };
 
@@ -61,7 +61,7 @@ static void end_extents(struct rsz_reader *r)
 static enum status add_chunk(struct rsz_reader *r, const struct rsz__chunk *c, uint64_t offset,
 			     struct err *e)
 {
-	enum status st = add_record(&r->records, r->count, offset, e);
+	enum status st = add_reader_record(&r->records, r->count, offset, e);
 
 	for (uint32_t i = 0; !st && i < c->extents; i++) {
 		const struct rsz_extent x =
@@ -85,8 +85,9 @@ struct chunk_watch {
 	struct rsz_loaded loaded;
 };
 
-static enum status take_chunk(struct rsz_reader *r, const struct rsz_scan *scan,
-			      const struct rsz_record *rec, struct chunk_watch *w, struct err *e)
+static enum status take_scanned_chunk(struct rsz_reader *r, const struct rsz_scan *scan,
+				      const struct rsz_record *rec, struct chunk_watch *w,
+				      struct err *e)
 {
 	const enum status st = add_chunk(r, &scan->chunk, rec->offset, e);
 
@@ -108,7 +109,7 @@ static enum status open_by_scan(struct rsz_reader *r, struct chunk_watch *w, str
 		if (!st && rec.type == RSZ_STREAM)
 			st = rsz__streams_add(&r->streams, rec.header, rec.header_length, e);
 		if (!st && rec.type == RSZ_CHUNK)
-			st = take_chunk(r, scan, &rec, w, e);
+			st = take_scanned_chunk(r, scan, &rec, w, e);
 	}
 	if (st == ST_END) {
 		rsz_scan_end(scan, &r->end);
@@ -177,9 +178,9 @@ static uint64_t last_number(const struct rsz_reader *r)
 }
 
 /* The record at hand has come to its first extent. */
-static enum status end_record(struct index_tail *t, const struct rsz_reader *r)
+static enum status end_tail_record(struct index_tail *t, const struct rsz_reader *r)
 {
-	return t->record ? add_record(&t->records, last_number(r), t->record, NULL) : ST_OK;
+	return t->record ? add_reader_record(&t->records, last_number(r), t->record, NULL) : ST_OK;
 }
 
 static enum status tail_extent(struct index_tail *t, struct rsz_reader *r,
@@ -189,7 +190,7 @@ static enum status tail_extent(struct index_tail *t, struct rsz_reader *r,
 		return ST_CORRUPT;
 	t->named[x->stream] |= x->address % PAGE_SIZE ? NAMED | NAMED_WITHIN_PAGE : NAMED;
 	if (x->record != t->record) {
-		if (end_record(t, r))
+		if (end_tail_record(t, r))
 			return ST_CORRUPT;
 		t->record = x->record;
 	}
@@ -272,14 +273,15 @@ static enum status tail_streams(struct index_tail *t, struct rsz_reader *r)
 /* What is numbered from the end counts from 0 on. */
 static enum status tail_records(struct index_tail *t, struct rsz_reader *r)
 {
-	enum status st = end_record(t, r);
+	enum status st = end_tail_record(t, r);
 
 	r->lowest = r->count ? last_number(r) : 0;
 	if (!st)
 		st = packed_finish(&t->records, NULL);
 	for (size_t i = t->records.rows; i-- > 0 && !st;)
-		st = add_record(&r->records, packed_get(&t->records, i, FIRST_EXTENT) - r->lowest,
-				packed_get(&t->records, i, OFFSET), NULL);
+		st = add_reader_record(&r->records,
+				       packed_get(&t->records, i, FIRST_EXTENT) - r->lowest,
+				       packed_get(&t->records, i, OFFSET), NULL);
 	return st;
 }
 

@@ -51,7 +51,7 @@ void rsz__room_destroy(struct rsz__room *r)
 	free(r);
 }
 
-static bool add_block(struct rsz__room *r)
+static bool add_room_block(struct rsz__room *r)
 {
 	uint8_t *block = r->n_blocks < r->max_blocks ? os_huge_buffer() : NULL;
 
@@ -66,12 +66,12 @@ static bool add_block(struct rsz__room *r)
 uint8_t *rsz__room_take(struct rsz__room *r, size_t len)
 {
 	/* A small chunk would waste most of a place. */
-	if (!r || len > PLACE || len <= PLACE / 2 || (!r->n_left && !add_block(r)))
+	if (!r || len > PLACE || len <= PLACE / 2 || (!r->n_left && !add_room_block(r)))
 		return malloc(len);
 	return r->left[--r->n_left];
 }
 
-static bool has(const struct rsz__room *r, const uint8_t *p)
+static bool is_in_room(const struct rsz__room *r, const uint8_t *p)
 {
 	for (size_t i = 0; i < r->n_blocks; i++)
 		if (p >= r->blocks[i] && p < r->blocks[i] + OS_HUGE_BUFFER)
@@ -81,7 +81,7 @@ static bool has(const struct rsz__room *r, const uint8_t *p)
 
 void rsz__room_give(struct rsz__room *r, uint8_t *p)
 {
-	if (p && r && has(r, p))
+	if (p && r && is_in_room(r, p))
 		r->left[r->n_left++] = p;
 	else
 		free(p);

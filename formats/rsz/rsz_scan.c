@@ -29,7 +29,7 @@ const char *rsz_end_name(enum rsz_end end)
 }
 
 /* Text from a header, terminated. NUL bytes inside would hide what is behind them. */
-static enum status copy_text(const char *from, size_t len, char **ret, struct err *e)
+static enum status copy_header_text(const char *from, size_t len, char **ret, struct err *e)
 {
 	char *text;
 
@@ -75,9 +75,9 @@ enum status rsz__streams_add(struct rsz__streams *t, const uint8_t *header, size
 	if (fields.stream != t->count || t->count == RSZ_STREAMS_MAX)
 		return err_set(e, ST_CORRUPT, "STREAM: number %" PRIu32 " after %zu streams",
 			       fields.stream, t->count);
-	st = copy_text(fields.name, fields.name_length, &name, e);
+	st = copy_header_text(fields.name, fields.name_length, &name, e);
 	if (!st)
-		st = copy_text(fields.meta, fields.meta_length, &meta, e);
+		st = copy_header_text(fields.meta, fields.meta_length, &meta, e);
 	if (st)
 		return st;
 	for (size_t i = 0; i < t->count; i++)
@@ -300,7 +300,7 @@ static enum status scan_chunk(struct rsz_scan *s, const struct rsz__prefix *p,
 }
 
 /* An INDEX must say exactly what came before it, and its content's hash tells whether it does. */
-static enum status scan_index(struct rsz_scan *s, const struct rsz__prefix *p, struct err *e)
+static enum status scan_index_record(struct rsz_scan *s, const struct rsz__prefix *p, struct err *e)
 {
 	uint8_t expected[SHA256_SIZE];
 	struct rsz__index fields;
@@ -318,7 +318,7 @@ static enum status scan_index(struct rsz_scan *s, const struct rsz__prefix *p, s
 }
 
 /* Do the RSZ__ID_END bytes at `p` begin a record of this container? */
-static bool is_ours(const struct rsz_scan *s, const uint8_t *p)
+static bool is_record_of_ours(const struct rsz_scan *s, const uint8_t *p)
 {
 	return rsz__may_begin(p, RSZ__MARK_END) &&
 	       !memcmp(p + RSZ__ID_END - RSZ_ID_SIZE, s->identity.id, RSZ_ID_SIZE);
@@ -328,13 +328,13 @@ static bool is_ours(const struct rsz_scan *s, const uint8_t *p)
  * Does the container go on behind `end`? Foreign bytes may stand there, because a device keeps what
  * was on it; a writer of ours never writes behind CLOSE.
  */
-static bool goes_on(const struct rsz_scan *s, uint64_t end)
+static bool container_continues(const struct rsz_scan *s, uint64_t end)
 {
 	uint8_t first[RSZ__ID_END];
 	size_t got = 0;
 
 	return !s->in->read_at(s->in, end, first, sizeof(first), &got, NULL) &&
-	       got == sizeof(first) && is_ours(s, first);
+	       got == sizeof(first) && is_record_of_ours(s, first);
 }
 
 static enum status scan_close(struct rsz_scan *s, const struct rsz__prefix *p, struct err *e)
@@ -350,7 +350,7 @@ static enum status scan_close(struct rsz_scan *s, const struct rsz__prefix *p, s
 		return err_set(e, ST_CORRUPT, "CLOSE: does not fit the records before it");
 	if (memcmp(root, fields.root, sizeof(root)))
 		return err_set(e, ST_CORRUPT, "CLOSE: another root than that of the records");
-	if (goes_on(s, p->offset + p->header))
+	if (container_continues(s, p->offset + p->header))
 		return err_set(e, ST_CORRUPT, "CLOSE: the container goes on behind its end");
 	/* How much follows is told, too. */
 	return blob_reach(s->in, BLOB_ENDLESS, e);
@@ -365,7 +365,7 @@ static enum status scan_type(struct rsz_scan *s, const struct rsz__prefix *p,
 	case RSZ_CHUNK:
 		return scan_chunk(s, p, rec, e);
 	case RSZ_INDEX:
-		return scan_index(s, p, e);
+		return scan_index_record(s, p, e);
 	case RSZ_CLOSE:
 		return scan_close(s, p, e);
 	default:
@@ -401,13 +401,13 @@ static uint64_t cut_bytes(const struct rsz_scan *s)
 	if (!s->in->device || left < sizeof(first))
 		return left;
 	if (s->in->read_at(s->in, s->offset, first, sizeof(first), &got, NULL) ||
-	    !is_ours(s, first) || rsz__get_size(first, &size, NULL))
+	    !is_record_of_ours(s, first) || rsz__get_size(first, &size, NULL))
 		return 0;
 	return MIN(size, left);
 }
 
 /* Remembers why the scan is over. */
-static enum status finish(struct rsz_scan *s, enum rsz_end end, const char *reason)
+static enum status finish_scan(struct rsz_scan *s, enum rsz_end end, const char *reason)
 {
 	s->ended = true;
 	s->result = (struct rsz_scan_result){
@@ -447,7 +447,8 @@ static bool has_ours(const struct rsz_scan *s, const uint8_t *p, size_t len, uin
 		p = memchr(p, RSZ__MAGIC & 0xff, (size_t)(end - p) - RSZ__PLACE_END + 1);
 		if (!p)
 			return false;
-		if (is_ours(s, p) && get_le64(p + RSZ__PLACE_END - 8) == at + (uint64_t)(p - first))
+		if (is_record_of_ours(s, p) &&
+		    get_le64(p + RSZ__PLACE_END - 8) == at + (uint64_t)(p - first))
 			return true;
 	}
 	return false;
@@ -475,7 +476,7 @@ static void step_over(struct rsz_scan *s, const struct rsz__prefix *p)
 	s->sequence++;
 	s->offset += p->header + p->stored;
 	if (p->type == RSZ_CLOSE)
-		finish(s, RSZ_END_SEALED, "");
+		finish_scan(s, RSZ_END_SEALED, "");
 	else
 		merkle_add(&s->tree, s->sha, p->digest);
 }
@@ -494,7 +495,7 @@ enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err
 	if (st)
 		return st;
 	if (s->offset == s->in->size)
-		return finish(s, RSZ_END_UNSEALED, "ends without a closing record");
+		return finish_scan(s, RSZ_END_UNSEALED, "ends without a closing record");
 	st = rsz__read_header(s->in, s->offset, s->sha, s->header, &p, &why);
 	ours = !st && !memcmp(p.id, s->identity.id, sizeof(p.id));
 	if (!st)
@@ -502,14 +503,14 @@ enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err
 	if (!st)
 		st = scan_type(s, &p, &rec, &why);
 	if (st == ST_END)
-		return finish(s, RSZ_END_CUT, why.message);
+		return finish_scan(s, RSZ_END_CUT, why.message);
 	if (st == ST_CORRUPT && !ours && stopped_here(s))
-		return finish(s, RSZ_END_UNSEALED,
-			      "ends without a closing record; what follows on "
-			      "the device is not the container's");
+		return finish_scan(s, RSZ_END_UNSEALED,
+				   "ends without a closing record; what follows on "
+				   "the device is not the container's");
 	if (st == ST_CORRUPT) {
 		err_add(&why, st, "offset %" PRIu64, s->offset);
-		return finish(s, RSZ_END_DAMAGED, why.message);
+		return finish_scan(s, RSZ_END_DAMAGED, why.message);
 	}
 	if (st) {
 		if (e)

@@ -234,21 +234,21 @@ enum status rsz__get_size(const uint8_t first[static RSZ__SIZE_AT], size_t *ret,
 	return ST_OK;
 }
 
-static bool all_zero(const uint8_t *p, size_t len)
+static bool are_zero_bytes(const uint8_t *p, size_t len)
 {
 	while (len && !*p)
 		p++, len--;
 	return !len;
 }
 
-static enum status check_payload(const struct rsz__prefix *p, struct err *e)
+static enum status check_payload_sizes(const struct rsz__prefix *p, struct err *e)
 {
 	if (p->content > RSZ_CONTENT_MAX || p->stored > RSZ_STORED_MAX)
 		return err_set(e, ST_CORRUPT, "payload of %" PRIu32 " bytes in %" PRIu32,
 			       p->content, p->stored);
 	if (!p->content != !p->stored)
 		return err_set(e, ST_CORRUPT, "payload is there and is not");
-	if (!p->stored && (p->crc || !all_zero(p->sha256, SHA256_SIZE)))
+	if (!p->stored && (p->crc || !are_zero_bytes(p->sha256, SHA256_SIZE)))
 		return err_set(e, ST_CORRUPT, "sums without a payload");
 	return ST_OK;
 }
@@ -288,7 +288,7 @@ enum status rsz__get_prefix(const uint8_t *header, size_t len, struct sha256 *h,
 
 	if (reserved16 || reserved32)
 		return err_set(e, ST_CORRUPT, "reserved bits are set");
-	return check_payload(ret, e);
+	return check_payload_sizes(ret, e);
 }
 
 /* A cursor over a header's body. */

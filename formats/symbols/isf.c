@@ -39,7 +39,7 @@ static const struct isf *isf_of(const struct symbols *s)
 }
 
 /* No more values than these characters; those within texts make it too many, never too few. */
-static size_t count_values(const char *text, size_t len)
+static size_t count_isf_values(const char *text, size_t len)
 {
 	size_t n = 0;
 
@@ -57,13 +57,13 @@ static bool is_json(const char *text, size_t len)
 	return i < len && text[i] == '{';
 }
 
-static enum status parse(struct isf *s, const char *text, size_t len, struct err *e)
+static enum status parse_isf(struct isf *s, const char *text, size_t len, struct err *e)
 {
 	json_error_t why;
 
 	if (!is_json(text, len))
 		return ST_NOT_MINE;
-	if (count_values(text, len) > ISF_VALUES_MAX)
+	if (count_isf_values(text, len) > ISF_VALUES_MAX)
 		return err_set(e, ST_INPUT, "has more than %zu values, which no symbols need",
 			       ISF_VALUES_MAX);
 	s->root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
@@ -111,7 +111,7 @@ static enum status isf_open(struct blob *b, struct symbols **ret, struct err *e)
 	s->symbols.ops = &symbols_isf;
 	st = blob_read(b, 0, text, (size_t)size, e);
 	if (!st)
-		st = parse(s, text, (size_t)size, e);
+		st = parse_isf(s, text, (size_t)size, e);
 	if (st)
 		isf_close(&s->symbols);
 	else
@@ -120,7 +120,7 @@ static enum status isf_open(struct blob *b, struct symbols **ret, struct err *e)
 }
 
 /* A number from 0 to `max`. */
-static bool number(const json_t *of, const char *name, uint64_t max, uint64_t *ret)
+static bool isf_number(const json_t *of, const char *name, uint64_t max, uint64_t *ret)
 {
 	const json_t *value = json_object_get(of, name);
 
@@ -140,7 +140,8 @@ static bool isf_id(const struct symbols *symbols, struct symbols_id *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(way); i++)
 		at = json_object_get(at, way[i]);
 	guid = json_string_value(json_object_get(at, "GUID"));
-	if (!guid || strlen(guid) != SYMBOLS_GUID_SIZE - 1 || !number(at, "age", UINT32_MAX, &age))
+	if (!guid || strlen(guid) != SYMBOLS_GUID_SIZE - 1 ||
+	    !isf_number(at, "age", UINT32_MAX, &age))
 		return false;
 	if (strspn(guid, "0123456789ABCDEFabcdef") != SYMBOLS_GUID_SIZE - 1)
 		return false;
@@ -152,7 +153,7 @@ static bool isf_id(const struct symbols *symbols, struct symbols_id *ret)
 
 static bool isf_size(const struct symbols *symbols, const char *type, uint64_t *ret)
 {
-	return number(json_object_get(isf_of(symbols)->types, type), "size", INT64_MAX, ret);
+	return isf_number(json_object_get(isf_of(symbols)->types, type), "size", INT64_MAX, ret);
 }
 
 /* The name of a structure's or union's type, which has fields of its own; or NULL. */
@@ -165,7 +166,7 @@ static const char *type_with_fields(const json_t *type)
 	return json_string_value(json_object_get(type, "name"));
 }
 
-static bool take_bits(const json_t *type, struct symbols_field *ret)
+static bool isf_take_bits(const json_t *type, struct symbols_field *ret)
 {
 	const char *kind = json_string_value(json_object_get(type, "kind"));
 	uint64_t bit, bits;
@@ -173,7 +174,8 @@ static bool take_bits(const json_t *type, struct symbols_field *ret)
 	ret->bit = ret->bits = 0;
 	if (!kind || strcmp(kind, "bitfield") != 0)
 		return kind != NULL;
-	if (!number(type, "bit_position", 63, &bit) || !number(type, "bit_length", 64 - bit, &bits))
+	if (!isf_number(type, "bit_position", 63, &bit) ||
+	    !isf_number(type, "bit_length", 64 - bit, &bits))
 		return false;
 	ret->bit = (uint8_t)bit;
 	ret->bits = (uint8_t)bits;
@@ -195,7 +197,8 @@ static bool isf_field(const struct symbols *symbols, const char *type, const cha
 			return false;
 		at = json_object_get(json_object_get(at, "fields"), name);
 		of = json_object_get(at, "type");
-		if (!number(at, "offset", UINT32_MAX - f.offset, &offset) || !take_bits(of, &f))
+		if (!isf_number(at, "offset", UINT32_MAX - f.offset, &offset) ||
+		    !isf_take_bits(of, &f))
 			return false;
 		f.offset += (uint32_t)offset;
 		type = type_with_fields(of);
@@ -210,7 +213,7 @@ static bool isf_address(const struct symbols *symbols, const char *name, uint32_
 {
 	uint64_t at;
 
-	if (!number(json_object_get(isf_of(symbols)->names, name), "address", UINT32_MAX, &at))
+	if (!isf_number(json_object_get(isf_of(symbols)->names, name), "address", UINT32_MAX, &at))
 		return false;
 	*ret_rva = (uint32_t)at;
 	return true;
@@ -223,7 +226,7 @@ static bool isf_names(const struct symbols *symbols,
 	const char *name;
 	uint64_t at;
 
-	json_object_foreach(names, name, of) if (number(of, "address", UINT32_MAX, &at) &&
+	json_object_foreach(names, name, of) if (isf_number(of, "address", UINT32_MAX, &at) &&
 						 !take(context, name, (uint32_t)at)) return false;
 	return true;
 }

@@ -59,7 +59,7 @@ static enum status read_info(struct pdb *p, const struct msf *m, struct err *e)
 }
 
 /* Where each record begins, so that a number leads to it at once. */
-static enum status index_types(struct pdb *p, struct err *e)
+static enum status index_pdb_types(struct pdb *p, struct err *e)
 {
 	const struct msf_stream *t = &p->types;
 	const uint32_t header = get_le32(t->at + 4), bytes = get_le32(t->at + 16);
@@ -95,11 +95,11 @@ static enum status read_types(struct pdb *p, const struct msf *m, struct err *e)
 		return st;
 	if (p->types.size < TPI_HEADER)
 		return err_set(e, ST_INPUT, "has no types");
-	return index_types(p, e);
+	return index_pdb_types(p, e);
 }
 
 /* Of the list of further streams; MSF_NO_STREAM if it has none there. */
-static uint32_t further(const struct msf_stream *dbi, unsigned i)
+static uint32_t further_stream(const struct msf_stream *dbi, unsigned i)
 {
 	static const uint8_t parts[] = { 24, 28, 32, 36, 40, 52 };
 	uint64_t at = DBI_HEADER;
@@ -117,7 +117,7 @@ static uint32_t further(const struct msf_stream *dbi, unsigned i)
 static enum status read_further(const struct msf *m, const struct msf_stream *dbi, unsigned i,
 				struct msf_stream *ret, struct err *e)
 {
-	const uint32_t stream = further(dbi, i);
+	const uint32_t stream = further_stream(dbi, i);
 
 	return stream == MSF_NO_STREAM ? ST_OK : msf__read(m, stream, ret, e);
 }
@@ -129,8 +129,8 @@ static enum status read_further(const struct msf *m, const struct msf_stream *db
 static enum status read_places(struct pdb *p, const struct msf *m, const struct msf_stream *dbi,
 			       struct err *e)
 {
-	const bool moved = further(dbi, DBG_OMAP) != MSF_NO_STREAM &&
-			   further(dbi, DBG_SECTIONS_OLD) != MSF_NO_STREAM;
+	const bool moved = further_stream(dbi, DBG_OMAP) != MSF_NO_STREAM &&
+			   further_stream(dbi, DBG_SECTIONS_OLD) != MSF_NO_STREAM;
 	enum status st =
 		read_further(m, dbi, moved ? DBG_SECTIONS_OLD : DBG_SECTIONS, &p->sections, e);
 
@@ -221,7 +221,7 @@ static bool through_omap(const struct msf_stream *omap, uint32_t *rva)
 	return true;
 }
 
-static bool place(const struct pdb *p, uint16_t section, uint32_t offset, uint32_t *ret)
+static bool place_in_section(const struct pdb *p, uint16_t section, uint32_t offset, uint32_t *ret)
 {
 	const uint8_t *header;
 	uint32_t size, at;
@@ -271,7 +271,7 @@ static bool pdb_address(const struct symbols *s, const char *name, uint32_t *ret
 
 	while (next_public(&all, &n))
 		if (!strcmp(n.name, name))
-			return place(p, n.section, n.offset, ret_rva);
+			return place_in_section(p, n.section, n.offset, ret_rva);
 	return false;
 }
 
@@ -284,7 +284,7 @@ static bool pdb_names(const struct symbols *s,
 	uint32_t rva;
 
 	while (next_public(&all, &n))
-		if (place(p, n.section, n.offset, &rva) && !take(context, n.name, rva))
+		if (place_in_section(p, n.section, n.offset, &rva) && !take(context, n.name, rva))
 			return false;
 	return true;
 }

@@ -226,7 +226,8 @@ static enum status find_in_list(struct cursor *c, const char *name, struct membe
 	return c->bad ? ST_CORRUPT : ST_END;
 }
 
-static bool find_member(const struct pdb *p, uint32_t list, const char *name, struct member *ret)
+static bool find_pdb_member(const struct pdb *p, uint32_t list, const char *name,
+			    struct member *ret)
 {
 	struct cursor c;
 	uint16_t kind;
@@ -244,7 +245,7 @@ static bool find_member(const struct pdb *p, uint32_t list, const char *name, st
 }
 
 /* A type that is no bit-field has none. */
-static bool take_bits(const struct pdb *p, uint32_t type, struct symbols_field *ret)
+static bool pdb_take_bits(const struct pdb *p, uint32_t type, struct symbols_field *ret)
 {
 	struct cursor c;
 	uint16_t kind;
@@ -282,8 +283,8 @@ bool pdb__field(const struct symbols *s, const char *type, const char *path,
 	for (size_t i = 0; path && i < SYMBOLS_STEPS_MAX; i++) {
 		if (i && !aggregate_of(p, m.type, &a))
 			return false;
-		if (!symbols__step(path, name, &path) || !find_member(p, a.fields, name, &m) ||
-		    m.offset > UINT32_MAX - f.offset || !take_bits(p, m.type, &f))
+		if (!symbols__step(path, name, &path) || !find_pdb_member(p, a.fields, name, &m) ||
+		    m.offset > UINT32_MAX - f.offset || !pdb_take_bits(p, m.type, &f))
 			return false;
 		f.offset += (uint32_t)m.offset;
 	}

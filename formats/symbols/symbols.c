@@ -10,7 +10,7 @@
 
 static const struct symbols_ops *const kinds[] = { &symbols_pdb, &symbols_isf };
 
-static bool begins(struct blob *b, const char *magic, size_t len)
+static bool blob_begins(struct blob *b, const char *magic, size_t len)
 {
 	char first[8];
 
@@ -21,12 +21,12 @@ enum status symbols_open(struct blob *b, struct symbols **ret, struct err *e)
 {
 	enum status st;
 
-	if (begins(b,
-		   "\xfd"
-		   "7zXZ",
-		   5))
+	if (blob_begins(b,
+			"\xfd"
+			"7zXZ",
+			5))
 		return err_set(e, ST_INPUT, "is packed by xz: unpack it first (xz -d)");
-	if (begins(b, "\x1f\x8b", 2))
+	if (blob_begins(b, "\x1f\x8b", 2))
 		return err_set(e, ST_INPUT, "is packed by gzip: unpack it first (gzip -d)");
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		st = kinds[i]->open(b, ret, e);
@@ -85,7 +85,7 @@ static bool take_place(void *context, const char *name, uint32_t rva)
 	return true;
 }
 
-static int by_place(const void *a, const void *b)
+static int symbol_by_place(const void *a, const void *b)
 {
 	const struct symbols_place *x = a, *y = b;
 
@@ -103,7 +103,7 @@ static void sort_places(struct symbols *s)
 		free(p.at);
 		return;
 	}
-	array_sort(p.at, p.count, sizeof(*p.at), by_place);
+	array_sort(p.at, p.count, sizeof(*p.at), symbol_by_place);
 	s->places = p.at;
 	for (size_t i = 0; i < p.count; i++)
 		if (!i || p.at[i].rva != s->places[s->n_places - 1].rva)

@@ -37,7 +37,7 @@ static enum status describe_simulated(json_t **ret, struct err *e)
  * image beside a memory image. The registry of a live disk is left alone: reading it would take
  * time, and memory, from what is to be acquired.
  */
-static void put_context(const struct acquisition *a, json_t *doc)
+static void put_registry_context(const struct acquisition *a, json_t *doc)
 {
 	const bool dead = a->base.source->info.image;
 	json_t *context = NULL;
@@ -105,7 +105,7 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 		json_object_set_new(doc, "share", share_json());
 		json_object_set_new(doc, "limits", host_limits_json(&a->base.limits));
 		json_object_set_new(doc, "stays_awake", json_boolean(stay_awake_is_on()));
-		put_context(a, doc);
+		put_registry_context(a, doc);
 	}
 	acquire__state_begin(a, doc);
 	st = manifest_set_notes(doc, info->notes, info->notes_size, e);
@@ -117,7 +117,7 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 }
 
 /* New files take free clusters, and those are what a later look at deleted data would want. */
-static enum status check_target(const struct acquisition *a, struct err *e)
+static enum status check_target_disk(const struct acquisition *a, struct err *e)
 {
 	const char *to = a->base.output;
 
@@ -149,7 +149,7 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 		.open_address = remote_sink_open,
 		.network = a->network,
 	};
-	enum status st = check_target(a, e);
+	enum status st = check_target_disk(a, e);
 
 	if (a->network)
 		a->network->uploader.log_apart = a->base.source->info.simulated;

@@ -107,7 +107,7 @@ static struct memory_plan memory_plan(struct acquisition *a)
 	return ret;
 }
 
-static enum status read_memory(struct acquisition *a, struct err *e)
+static enum status acquire_memory_stream(struct acquisition *a, struct err *e)
 {
 	struct memory_plan plan;
 	enum status st = sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory",
@@ -154,7 +154,7 @@ static enum status find_files(struct acquisition *a, struct err *e)
 }
 
 /* What goes before or beside the memory may fail, but must not keep it from being read. */
-static enum status tolerate(enum status st, const char *what, struct err *e)
+static enum status tolerate_left_out(enum status st, const char *what, struct err *e)
 {
 	if (!st || st == ST_OUTPUT || st == ST_INTERRUPTED)
 		return st;
@@ -176,7 +176,7 @@ static enum status copy_files(struct acquisition *a, struct err *e)
 	share_disk(true);
 	st = files_copy(&a->files_plan, &a->files, e);
 	share_disk(false);
-	return tolerate(st, "page files", e);
+	return tolerate_left_out(st, "page files", e);
 }
 
 struct files_thread {
@@ -201,9 +201,9 @@ static enum status read_both(struct acquisition *a, struct err *e)
 	int error;
 
 	if (!a->files.count)
-		return read_memory(a, e);
+		return acquire_memory_stream(a, e);
 	error = pthread_create(&t.thread, NULL, files_thread, &t);
-	st = read_memory(a, e);
+	st = acquire_memory_stream(a, e);
 	if (error && !st)
 		return copy_files(a, e);
 	if (!error)
@@ -269,8 +269,9 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 
 	if (!wants_tables(a, pass) || a->base.source->dead || a->memory.stopped)
 		return ST_OK;
-	return tolerate(tables_acquire(&plan, pass == TABLES_BEFORE ? &a->before : &a->after, e),
-			"page tables", e);
+	return tolerate_left_out(
+		tables_acquire(&plan, pass == TABLES_BEFORE ? &a->before : &a->after, e),
+		"page tables", e);
 }
 
 /* Linux: what of the slots is still in memory. */
@@ -293,7 +294,7 @@ static enum status begin_lookups(struct acquisition *a, struct err *e)
 	if (!st && !cache)
 		log_info("no-swap-cache", "the swap cache is not examined: %s", a->no_swap_cache);
 	a->files_plan.swap_cache = !st && cache;
-	return tolerate(st, "the swap cache", e);
+	return tolerate_left_out(st, "the swap cache", e);
 }
 
 /*
@@ -314,7 +315,7 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 	}
 	st = slots_create(&a->before.entries, a->base.source->info.simulated, &a->slots, e);
 	if (st)
-		return tolerate(st, "page files by the tables", e);
+		return tolerate_left_out(st, "page files by the tables", e);
 	st = begin_lookups(a, e);
 	if (st)
 		return st;
@@ -324,7 +325,7 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 }
 
 /* Memory and page files, in the order that --pagefile asks for. */
-static enum status read_content(struct acquisition *a, struct err *e)
+static enum status acquire_content(struct acquisition *a, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -333,7 +334,7 @@ static enum status read_content(struct acquisition *a, struct err *e)
 		return read_both(a, e);
 	case PAGEFILE_BEFORE:
 		st = copy_files(a, e);
-		return st ? st : read_memory(a, e);
+		return st ? st : acquire_memory_stream(a, e);
 	case PAGEFILE_GUIDED:
 		st = begin_slots(a, e);
 		break;
@@ -341,7 +342,7 @@ static enum status read_content(struct acquisition *a, struct err *e)
 		break;
 	}
 	if (!st)
-		st = read_memory(a, e);
+		st = acquire_memory_stream(a, e);
 	return st ? st : copy_files(a, e);
 }
 
@@ -370,7 +371,7 @@ static enum status read_image_tables(struct acquisition *a, bool again, struct e
 	st = tables_find(&plan, r, e);
 	if (!st && again)
 		st = tables_tell(&plan, r, e);
-	return tolerate(st, "page tables", e);
+	return tolerate_left_out(st, "page tables", e);
 }
 
 static enum status begin_tables(struct acquisition *a, struct err *e)
@@ -385,14 +386,14 @@ static enum status begin_tables(struct acquisition *a, struct err *e)
 	return st;
 }
 
-static enum status read_all(struct acquisition *a, struct err *e)
+static enum status acquire_evidence(struct acquisition *a, struct err *e)
 {
 	enum status st = begin_tables(a, e);
 
 	if (!a->base.source->info.image)
 		confirm_numbers(&a->files.list, &a->before.found.windows.paging_files);
 	if (!st)
-		st = read_content(a, e);
+		st = acquire_content(a, e);
 	if (!st)
 		st = read_added_memory(a, e); /* which the tables may name by now */
 	if (!st)
@@ -418,7 +419,7 @@ static enum status name_output(struct acquisition *a, struct err *e)
 	return a->base.output ? ST_OK : err_nomem(e);
 }
 
-static enum status acquire(struct acquisition *a, struct err *e)
+static enum status acquire_to_container(struct acquisition *a, struct err *e)
 {
 	enum status st = network_create(&a->o->network, a->o->output, &a->network, e);
 
@@ -455,7 +456,7 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	if (st)
 		return st;
 	acquire_announce_source(&a->base.source->info);
-	st = acquire__outcome(a, read_all(a, e), e);
+	st = acquire__outcome(a, acquire_evidence(a, e), e);
 	st = acquire__end(a, st, e);
 	st = acquire__end_statement(a, st, e);
 	acquire__end_timestamp(a);
@@ -471,7 +472,7 @@ enum status acquire_container(const struct cli *cli, const struct acquire_option
 				 .summary = s,
 				 .encrypted = o->to && o->to->count,
 				 .memory_stream = UINT32_MAX };
-	const enum status st = acquire(&a, e);
+	const enum status st = acquire_to_container(&a, e);
 
 	acquisition_deinit(&a);
 	return st;

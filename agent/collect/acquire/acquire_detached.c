@@ -31,7 +31,7 @@ static size_t line_length(const json_t *doc)
 	return text ? strlen(text) : 0;
 }
 
-static bool fits(const json_t *doc)
+static bool fits_detach_line(const json_t *doc)
 {
 	return line_length(doc) < DETACH_LINE_MAX;
 }
@@ -50,7 +50,7 @@ json_t *acquire_detached_json(const char *state, const char *output)
 {
 	json_t *doc = detached_json(state, output);
 
-	for (size_t len = strlen(output) / 2; doc && !fits(doc) && len; len /= 2) {
+	for (size_t len = strlen(output) / 2; doc && !fits_detach_line(doc) && len; len /= 2) {
 		_cleanup_free_ char *shorter = NULL;
 
 		json_decref(doc);

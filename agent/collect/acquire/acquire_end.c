@@ -234,7 +234,7 @@ static json_t *missing_json(const struct acquisition *a)
  * Of the container there is no hash of its file: it is not written from front to back, and nothing
  * is read again on a machine whose memory is the evidence. Its root stands for it.
  */
-static json_t *outputs_json(const struct acquisition *a)
+static json_t *container_outputs_json(const struct acquisition *a)
 {
 	const struct output *stamp = a->timestamp_sha256[0] ? a->timestamp_out : NULL;
 	json_t *list = json_array();
@@ -251,7 +251,7 @@ static json_t *outputs_json(const struct acquisition *a)
 	return list;
 }
 
-static json_t *found_json(const struct tables_result *t)
+static json_t *found_tables_json(const struct tables_result *t)
 {
 	return t->start ? tables_json(t) : json_null();
 }
@@ -267,7 +267,7 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		field_u64("bytes_written", output_bytes(a->out)),
 		field_text("format", "rsz"),
 		field_bool("encrypted", a->encrypted),
-		field_json("outputs", outputs_json(a)),
+		field_json("outputs", container_outputs_json(a)),
 		field_json("missing", missing_json(a)),
 		field_json("source", manifest_source(&a->base.source->info)),
 		field_json("upload", output_json(a->out)),
@@ -277,9 +277,9 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		field_json("driver", driver_session_json(a->base.driver)),
 		field_bool("silent", a->base.source->info.silent),
 		field_json("files", files_json(&a->files)),
-		field_json("tables_before", found_json(&a->before)),
-		field_json("tables_after", found_json(&a->after)),
-		field_json("tables_image", found_json(&a->image_end)),
+		field_json("tables_before", found_tables_json(&a->before)),
+		field_json("tables_after", found_tables_json(&a->after)),
+		field_json("tables_image", found_tables_json(&a->image_end)),
 		field_u64("threads", a->base.threads),
 		field_json("share", share_json()),
 		field_json("limits", host_limits_json(&a->base.limits)),

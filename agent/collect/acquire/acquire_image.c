@@ -36,7 +36,7 @@ static bool gave_source_up(const struct image_pages *base)
 	return drv_is_abandoned(((const struct source_pages *)base)->source);
 }
 
-static struct source_pages pages_of(struct drv *source)
+static struct source_pages source_pages_of(struct drv *source)
 {
 	return (struct source_pages){
 		.pages = { .read = read_source,
@@ -56,7 +56,7 @@ struct image_acquisition {
 	struct image_out out;
 };
 
-static enum status open_image(struct image_acquisition *a, struct err *e)
+static enum status open_image_output(struct image_acquisition *a, struct err *e)
 {
 	const struct drv_info *info = &a->base.source->info;
 	const struct image_request r = {
@@ -115,7 +115,7 @@ static enum status look_for_changes(struct image_acquisition *a, struct err *e)
 	return st ? st : changes_end(&a->base.changes, a->base.source, e);
 }
 
-static enum status acquire(struct image_acquisition *a, struct err *e)
+static enum status acquire_to_image(struct image_acquisition *a, struct err *e)
 {
 	const struct summary_begun begun = { clock_wall_ns(), clock_mono_ns() };
 	const struct drv_info *info;
@@ -126,7 +126,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (st)
 		return st;
 	info = &a->base.source->info;
-	pages = pages_of(a->base.source);
+	pages = source_pages_of(a->base.source);
 	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->base.output, e);
 	if (!st)
 		st = acquire_check_output(a->o, &a->base, a->summary, e);
@@ -139,7 +139,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (!st)
 		st = changes_begin(&a->base.changes, a->base.source, e);
 	if (!st)
-		st = open_image(a, e);
+		st = open_image_output(a, e);
 	if (st)
 		return st;
 	st = acquire_is_ready(a->o, a->base.output, false, image_out_where(&a->out), e);
@@ -170,7 +170,7 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 			  struct err *e)
 {
 	struct image_acquisition a = { .cli = cli, .o = o, .summary = s };
-	const enum status st = acquire(&a, e);
+	const enum status st = acquire_to_image(&a, e);
 
 	image_out_close(&a.out);
 	linux_dump_deinit(&a.dump);

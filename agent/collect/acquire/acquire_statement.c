@@ -85,7 +85,7 @@ static void state_end(struct acquisition *a, enum status st)
 	s->end_mono = clock_mono_ns();
 }
 
-static enum status put_text(struct acquisition *a, size_t len, struct err *e)
+static enum status write_statement_text(struct acquisition *a, size_t len, struct err *e)
 {
 	enum status st;
 
@@ -134,5 +134,5 @@ enum status acquire__end_statement(struct acquisition *a, enum status st, struct
 		return tell_lost(st, &(struct err){ "out of memory" }, e);
 	state_end(a, st);
 	len = statement_write(&a->stated, a->statement);
-	return put_text(a, len, &why) ? tell_lost(st, &why, e) : st;
+	return write_statement_text(a, len, &why) ? tell_lost(st, &why, e) : st;
 }

@@ -66,7 +66,7 @@ static enum status take_answer(struct acquisition *a, const char *answer, size_t
 	return st ? st : output_commit(a->timestamp_out, e);
 }
 
-static enum status stamp(struct acquisition *a, struct timestamp *ret, struct err *e)
+static enum status request_timestamp(struct acquisition *a, struct timestamp *ret, struct err *e)
 {
 	const struct authority authority = authority_of(a);
 	_cleanup_free_ char *answer = NULL;
@@ -97,7 +97,7 @@ void acquire__end_timestamp(struct acquisition *a)
 
 	if (!a->timestamp_out || !a->statement)
 		return;
-	if (stamp(a, &t, &e)) {
+	if (request_timestamp(a, &t, &e)) {
 		log_warning("timestamp-missing", "no time stamp: %s", e.message);
 		a->timestamp_problem = strdup(e.message);
 		output_discard(a->timestamp_out);

@@ -54,8 +54,8 @@ static const struct drv_map *find_map(const struct drv_map *maps, size_t count, 
 }
 
 /* Replaces *ret by what of `a` is not in `b`. */
-static enum status difference(const struct range_list *a, const struct range_list *b,
-			      struct range_list *ret, struct err *e)
+static enum status subtract_ranges(const struct range_list *a, const struct range_list *b,
+				   struct range_list *ret, struct err *e)
 {
 	range_list_deinit(ret);
 	return range_list_subtract(a, b, ret, e);
@@ -64,11 +64,11 @@ static enum status difference(const struct range_list *a, const struct range_lis
 static enum status find_changes(struct memory_changes *c, const struct range_list *then,
 				const struct range_list *now, struct err *e)
 {
-	enum status st = difference(now, then, &c->added, e);
+	enum status st = subtract_ranges(now, then, &c->added, e);
 
 	if (!st)
-		st = difference(then, now, &c->removed, e);
-	return st ? st : difference(&c->added, &c->acquired, &c->missing, e);
+		st = subtract_ranges(then, now, &c->removed, e);
+	return st ? st : subtract_ranges(&c->added, &c->acquired, &c->missing, e);
 }
 
 enum status changes_sample(struct memory_changes *c, struct drv *d, struct err *e)
@@ -86,7 +86,7 @@ enum status changes_sample(struct memory_changes *c, struct drv *d, struct err *
 
 /* --- what was added ------------------------------------------------------------------------ */
 
-static bool open_again(struct memory_changes *c, const char *spec)
+static bool open_added_memory(struct memory_changes *c, const char *spec)
 {
 	struct err why = ERR_INIT;
 
@@ -128,7 +128,8 @@ enum status changes_acquire(struct memory_changes *c, struct drv *d, const char 
 {
 	enum status st = changes_sample(c, d, e);
 
-	while (!st && c->missing.count && d->info.grows && !ret->stopped && open_again(c, spec)) {
+	while (!st && c->missing.count && d->info.grows && !ret->stopped &&
+	       open_added_memory(c, spec)) {
 		st = acquire_missing(c, plan, ret, e);
 		if (!st)
 			st = changes_sample(c, d, e);
@@ -149,7 +150,7 @@ enum status changes_ranges(const struct memory_changes *c, const struct drv *d,
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-static enum status add_all(struct range_list *ret, const struct range_list *l, struct err *e)
+static enum status add_ranges(struct range_list *ret, const struct range_list *l, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -159,14 +160,15 @@ static enum status add_all(struct range_list *ret, const struct range_list *l, s
 }
 
 /* All kinds in one list: what a page is withheld for may change, too. */
-static enum status join(const struct drv_withheld *w, struct range_list *ret, struct err *e)
+static enum status join_withheld(const struct drv_withheld *w, struct range_list *ret,
+				 struct err *e)
 {
 	enum status st = range_list_copy(ret, &w->offline, e);
 
 	if (!st)
-		st = add_all(ret, &w->poisoned, e);
+		st = add_ranges(ret, &w->poisoned, e);
 	if (!st)
-		st = add_all(ret, &w->holes, e);
+		st = add_ranges(ret, &w->holes, e);
 	range_list_tidy(ret, NULL);
 	range_list_join(ret);
 	return st;
@@ -182,15 +184,15 @@ static enum status compare_withheld(struct memory_changes *c, const struct drv_w
 	if (c->before.known != after->known || c->before.holes_known != after->holes_known ||
 	    c->before.untold || after->untold)
 		return ST_OK;
-	st = join(&c->before, &then, e);
+	st = join_withheld(&c->before, &then, e);
 	if (!st)
-		st = join(after, &now, e);
+		st = join_withheld(after, &now, e);
 	if (!st)
-		st = difference(&now, &then, &c->withheld, e);
-	return st ? st : difference(&then, &now, &c->returned, e);
+		st = subtract_ranges(&now, &then, &c->withheld, e);
+	return st ? st : subtract_ranges(&then, &now, &c->returned, e);
 }
 
-static void warn(const struct range_list *l, const char *event, const char *what)
+static void warn_of_change(const struct range_list *l, const char *event, const char *what)
 {
 	char size[TEXT_SIZE_MAX];
 
@@ -219,11 +221,12 @@ enum status changes_end(struct memory_changes *c, struct drv *d, struct err *e)
 	drv_withheld_deinit(&after);
 	for (size_t i = 0; i < c->now.count; i++)
 		report_map(&d->info, &c->now.at[i]);
-	warn(&c->acquired, "memory-added", "were added, and acquired,");
-	warn(&c->missing, "memory-missing", "was added but not acquired");
-	warn(&c->removed, "memory-removed", "was removed");
-	warn(&c->withheld, "memory-withheld", "went offline, were poisoned or left the direct map");
-	warn(&c->returned, "memory-returned", "came back");
+	warn_of_change(&c->acquired, "memory-added", "were added, and acquired,");
+	warn_of_change(&c->missing, "memory-missing", "was added but not acquired");
+	warn_of_change(&c->removed, "memory-removed", "was removed");
+	warn_of_change(&c->withheld, "memory-withheld",
+		       "went offline, were poisoned or left the direct map");
+	warn_of_change(&c->returned, "memory-returned", "came back");
 	return st;
 }
 

@@ -17,7 +17,7 @@ static bool is_path(const char *name, const char *path)
 }
 
 /* Its number; table->count: it has none. */
-static size_t number_of(const struct paging_files *table, const char *path)
+static size_t paging_file_number(const struct paging_files *table, const char *path)
 {
 	size_t i = 0;
 
@@ -30,7 +30,7 @@ void confirm_numbers(struct pagefile_list *l, const struct paging_files *table)
 {
 	for (size_t i = 0; table->count && i < l->count; i++) {
 		struct pagefile *p = &l->at[i];
-		const size_t n = number_of(table, p->path);
+		const size_t n = paging_file_number(table, p->path);
 
 		if (p->origin == NUMBER_NONE)
 			continue;

@@ -25,7 +25,7 @@ static const json_t *value_of(const json_t *doc, const char *section, const char
 }
 
 /* Of what the kernel says it does; null if it says nothing. */
-static json_t *bit(const json_t *integrity, uint32_t on, uint32_t unless)
+static json_t *integrity_bit_json(const json_t *integrity, uint32_t on, uint32_t unless)
 {
 	const json_t *value = json_object_get(integrity, "value");
 
@@ -83,14 +83,18 @@ json_t *driver_policy_json(const json_t *facts, const json_t *context)
 		return json_null();
 	policy = json_pack(
 		"{s:O?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "code_integrity", integrity,
-		"signatures_checked", bit(integrity, CODE_INTEGRITY_ENABLED, 0), "test_signing",
-		or_set(bit(integrity, CODE_INTEGRITY_TEST_SIGN, 0),
+		"signatures_checked", integrity_bit_json(integrity, CODE_INTEGRITY_ENABLED, 0),
+		"test_signing",
+		or_set(integrity_bit_json(integrity, CODE_INTEGRITY_TEST_SIGN, 0),
 		       value_of(context, "security", "test_signing")),
 		"application_control",
-		bit(integrity, CODE_INTEGRITY_UMCI, CODE_INTEGRITY_UMCI_AUDIT), "memory_integrity",
-		or_set(bit(integrity, CODE_INTEGRITY_HVCI, CODE_INTEGRITY_HVCI_AUDIT),
+		integrity_bit_json(integrity, CODE_INTEGRITY_UMCI, CODE_INTEGRITY_UMCI_AUDIT),
+		"memory_integrity",
+		or_set(integrity_bit_json(integrity, CODE_INTEGRITY_HVCI,
+					  CODE_INTEGRITY_HVCI_AUDIT),
 		       value_of(context, "security", "hvci")),
-		"whql_enforcement", bit(integrity, CODE_INTEGRITY_WHQL, CODE_INTEGRITY_WHQL_AUDIT),
+		"whql_enforcement",
+		integrity_bit_json(integrity, CODE_INTEGRITY_WHQL, CODE_INTEGRITY_WHQL_AUDIT),
 		"server", is_server(facts), "secure_boot",
 		or_set(or_set(json_null(), value_of(facts, "security", "secure_boot")),
 		       value_of(context, "security", "secure_boot")));
@@ -103,7 +107,7 @@ json_t *driver_policy_json(const json_t *facts, const json_t *context)
  * What to do
  */
 
-static bool is(const json_t *policy, const char *key)
+static bool is_policy_true(const json_t *policy, const char *key)
 {
 	return json_is_true(json_object_get(policy, key));
 }
@@ -142,8 +146,8 @@ static bool passed_tests(const json_t *driver)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(signers, i,
-			   one) if (is(one, "whql") && !is(one, "attestation")) return true;
+	json_array_foreach(signers, i, one) if (is_policy_true(one, "whql") &&
+						!is_policy_true(one, "attestation")) return true;
 	return false;
 }
 
@@ -155,12 +159,12 @@ static bool check_attestation(const json_t *policy, const json_t *driver, struct
 {
 	if (passed_tests(driver) || json_is_false(json_object_get(policy, "signatures_checked")))
 		return false;
-	if (is(policy, "whql_enforcement"))
+	if (is_policy_true(policy, "whql_enforcement"))
 		findings_add(to, ST_OK, "driver-whql",
 			     "Windows loads only drivers that passed Microsoft's tests (WHQL "
 			     "enforcement), and no WinPmem did: it will probably refuse them all "
 			     "(error 577), so take the memory from the hypervisor");
-	else if (is(policy, "server") && is(policy, "secure_boot"))
+	else if (is_policy_true(policy, "server") && is_policy_true(policy, "secure_boot"))
 		findings_add(to, ST_OK, "driver-server",
 			     "this is a Windows Server with Secure Boot: the signed WinPmem 2.0.1 "
 			     "has Microsoft's attestation for desktop editions only, so Windows "
@@ -177,7 +181,7 @@ static void check_signatures(const json_t *policy, const json_t *driver, struct 
 		findings_add(to, ST_OK, "driver-unsigned",
 			     "Windows does not check driver signatures: any memory driver will "
 			     "load, and anybody's driver may be loaded already; note this down");
-	else if (is(policy, "test_signing"))
+	else if (is_policy_true(policy, "test_signing"))
 		findings_add(to, ST_OK, "driver-test-signing",
 			     "test signing is on: test-signed drivers (WinPmem 3.0.1 to 4.1) will "
 			     "load too, and anybody's may be loaded already; note this down");
@@ -187,7 +191,7 @@ static void check_signatures(const json_t *policy, const json_t *driver, struct 
 			     "because test-signed ones (3.0.1 to 4.1) fail with error 577");
 	if (check_attestation(policy, driver, to))
 		return;
-	if (is(policy, "secure_boot"))
+	if (is_policy_true(policy, "secure_boot"))
 		findings_add(to, ST_OK, "driver-secure-boot",
 			     "Secure Boot is on: test signing cannot be turned on, and Windows 10 "
 			     "1607 and later may require Microsoft's own signature, so use WinPmem "
@@ -200,18 +204,18 @@ void driver_policy_check(const json_t *policy, const json_t *driver, struct find
 		return;
 	check_signatures(policy, driver, to);
 	check_driver_rules(policy, driver, to);
-	if (is(policy, "memory_integrity"))
+	if (is_policy_true(policy, "memory_integrity"))
 		findings_add(to, ST_OK, "driver-memory-integrity",
 			     "memory integrity (HVCI) is on: if it blocks the driver (error 1275 "
 			     "or 577), take the memory from the hypervisor; pages that it protects "
 			     "will be unreadable");
-	if (is(policy, "blocklist"))
+	if (is_policy_true(policy, "blocklist"))
 		findings_add(to, ST_OK, "driver-blocklist",
 			     "the vulnerable driver blocklist is active (by %s): only loading "
 			     "shows whether the driver is on it (error 1275), so have an "
 			     "alternative ready, such as the hypervisor",
 			     json_string_value(json_object_get(policy, "blocklist_by")));
-	if (is(policy, "application_control"))
+	if (is_policy_true(policy, "application_control"))
 		findings_add(to, ST_OK, "driver-application-control",
 			     "application control is on: have its policy allow the driver's "
 			     "SHA-256, or loading fails with error 1275 or 577");

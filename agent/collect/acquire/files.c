@@ -93,8 +93,8 @@ static enum status read_rest(struct file_feed *f, struct stream_piece *p, struct
 	return extract_next(x, p->data, n * PAGE_SIZE, p->pages, ret, e);
 }
 
-static enum status read_piece(struct file_feed *f, struct stream_piece *p,
-			      struct extract_piece *ret, struct err *e)
+static enum status read_file_piece(struct file_feed *f, struct stream_piece *p,
+				   struct extract_piece *ret, struct err *e)
 {
 	struct extract *const x = f->copy->source;
 	uint64_t offset;
@@ -143,7 +143,7 @@ static enum status files_next(struct stream_feed *feed, struct stream_piece *p, 
 
 	if (interrupted())
 		return interrupt_status(e);
-	st = read_piece(f, p, &piece, e);
+	st = read_file_piece(f, p, &piece, e);
 	if (st)
 		return st;
 	x = (struct rsz_extent){
@@ -191,8 +191,8 @@ static json_t *free_name(struct sealer *sealer, json_t *name)
 	return ret;
 }
 
-static enum status declare(const struct files_plan *plan, const struct file_copy *c, uint32_t *ret,
-			   struct err *e)
+static enum status declare_file_stream(const struct files_plan *plan, const struct file_copy *c,
+				       uint32_t *ret, struct err *e)
 {
 	json_t *name = free_name(plan->stream.sealer, json_text(c->path));
 	enum status st = ST_NOMEM;
@@ -282,7 +282,8 @@ static enum status write_file_line(const struct files_plan *plan, struct file_co
 	return st;
 }
 
-static enum status open_source(const struct files_plan *plan, struct file_copy *c, struct err *e)
+static enum status open_file_source(const struct files_plan *plan, struct file_copy *c,
+				    struct err *e)
 {
 	if (c->pagefile)
 		return pagefile_open(plan->disk, c->pagefile, 0, &c->source, e);
@@ -290,7 +291,7 @@ static enum status open_source(const struct files_plan *plan, struct file_copy *
 }
 
 /* Behind the copying: is what was taken for a slot still one? */
-static void check_slots(struct file_copy *c)
+static void check_slots_held(struct file_copy *c)
 {
 	if (!c->pagefile || !c->pagefile->slots.slots)
 		return;
@@ -312,7 +313,7 @@ static enum status copy_opened(const struct files_plan *plan, struct file_copy *
 		c->st = st;
 		c->why = *e;
 	}
-	check_slots(c);
+	check_slots_held(c);
 	line = st == ST_OUTPUT ? ST_OK : write_file_line(plan, c, &changes, e);
 	extract_changes_deinit(&changes);
 	return st ? st : line;
@@ -330,13 +331,13 @@ static enum status begin_one(const struct files_plan *plan, struct file_copy *c,
 	if (c->begun)
 		return ST_OK;
 	c->begun = true;
-	st = open_source(plan, c, e);
+	st = open_file_source(plan, c, e);
 	if (!st && extract_first(c->source)->elsewhere)
 		log_warning("content-elsewhere",
 			    "%s: is %s; %" PRIu64 " bytes of it are not on this volume", c->path,
 			    extract_first(c->source)->elsewhere_text,
 			    extract_first(c->source)->elsewhere);
-	return st ? st : declare(plan, c, &c->stream, e);
+	return st ? st : declare_file_stream(plan, c, &c->stream, e);
 }
 
 /* Records why there is no more of a file; the next one may do better. */

@@ -37,7 +37,7 @@ static char *runs_text(const struct extent_list *l)
 	return (char *)text.at;
 }
 
-static json_t *records_json(const struct extract_state *s)
+static json_t *mft_records_json(const struct extract_state *s)
 {
 	json_t *list = json_array();
 
@@ -60,7 +60,7 @@ static json_t *state_json(const struct extract_state *s, bool simulated)
 		json_object_set_new(o, "taken_ns", json_u64(s->taken_ns));
 	if (!o || !s->n_records)
 		return o;
-	json_object_set_new(o, "mft_records", records_json(s));
+	json_object_set_new(o, "mft_records", mft_records_json(s));
 	json_object_set_new(o, "created_filetime", json_u64(s->created));
 	json_object_set_new(o, "modified_filetime", json_u64(s->modified));
 	json_object_set_new(o, "record_modified_filetime", json_u64(s->record_modified));
@@ -86,7 +86,7 @@ static json_t *state_json(const struct extract_state *s, bool simulated)
 	return o;
 }
 
-static json_t *bad_json(const struct extract *x)
+static json_t *bad_ranges_json(const struct extract *x)
 {
 	json_t *list = json_array();
 	size_t n;
@@ -127,7 +127,7 @@ static void put_second_state(json_t *o, const struct file_copy *c)
 		json_object_set_new(o, "slots_problem", json_text(c->slots_why.message));
 }
 
-static void put_volume(json_t *o, const struct volume *v)
+static void put_file_volume(json_t *o, const struct volume *v)
 {
 	char guid[33];
 
@@ -147,12 +147,12 @@ json_t *file_identity_json(const struct files_plan *plan, const struct file_copy
 	if (o && c->pagefile)
 		put_pagefile(o, c->pagefile);
 	if (o && v)
-		put_volume(o, v);
+		put_file_volume(o, v);
 	return o;
 }
 
 /* "gone", "moved", …: what the second look at the MFT has found. */
-static json_t *changes_json(const struct extract_changes *c)
+static json_t *mft_changes_json(const struct extract_changes *c)
 {
 	return json_pack("{s:b, s:b, s:b, s:b}", "gone", c->gone, "size_changed", c->size_changed,
 			 "moved", c->moved, "records_changed", c->records_changed);
@@ -163,13 +163,13 @@ static void put_copying(json_t *doc, const struct files_plan *plan, const struct
 {
 	json_object_set_new(doc, "first", state_json(extract_first(c->source), plan->source));
 	json_object_set_new(doc, "changed", json_boolean(c->changed));
-	json_object_set_new(doc, "changes", changes_json(changes));
+	json_object_set_new(doc, "changes", mft_changes_json(changes));
 	if (c->changed)
 		json_object_set_new(doc, "last", state_json(extract_now(c->source), plan->source));
 	json_object_set_new(doc, "recopied_bytes", json_u64(c->recopied));
 	if (c->guided)
 		json_object_set_new(doc, "guided_pages", json_u64(c->guided_pages));
-	json_object_set_new(doc, "bad", bad_json(c->source));
+	json_object_set_new(doc, "bad", bad_ranges_json(c->source));
 	put_second_state(doc, c);
 	if (c->sha256[0])
 		json_object_set_new(doc, "sha256", json_string(c->sha256));

@@ -58,7 +58,7 @@ static void tell_less(const struct fit *was, const struct fit *now, const struct
 }
 
 /* The spool first, of which a slow link takes all it can get; then threads. */
-static void shrink(struct fit *f, uint64_t left)
+static void shrink_to_fit(struct fit *f, uint64_t left)
 {
 	uint64_t over = fit_need(f);
 
@@ -77,7 +77,7 @@ enum status fit_memory(struct fit *f, const struct host_limits *l, struct err *l
 	less->message[0] = '\0';
 	if (l->memory_left == LIMIT_NONE)
 		return ST_OK;
-	shrink(f, l->memory_left);
+	shrink_to_fit(f, l->memory_left);
 	if (fit_need(f) <= l->memory_left) {
 		tell_less(&was, f, l, less);
 		return ST_OK;

@@ -245,8 +245,8 @@ void preflight_check_pagefiles(const struct pagefile_list *l, struct findings *t
 
 /* --- the output ---------------------------------------------------------------------------- */
 
-static void check_room(const char *path, uint64_t room, const struct output_need *need, bool force,
-		       struct findings *to)
+static void check_output_room(const char *path, uint64_t room, const struct output_need *need,
+			      bool force, struct findings *to)
 {
 	struct err why = ERR_INIT;
 	const enum output_room r = output_room_verdict(room, need, path, &why);
@@ -281,5 +281,5 @@ void preflight_check_output(const char *path, bool force, const struct output_ne
 			     "this machine is acquired, writing there overwrites evidence",
 			     path, preflight_in_memory(path));
 	if (*ret_room != ROOM_UNKNOWN)
-		check_room(path, *ret_room, need, force, to);
+		check_output_room(path, *ret_room, need, force, to);
 }

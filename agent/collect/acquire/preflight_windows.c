@@ -10,7 +10,7 @@
 #include <windows.h>
 
 /* The absolute path, for free(); NULL if it is none, or without memory. */
-static wchar_t *absolute(const char *path)
+static wchar_t *absolute_path(const char *path)
 {
 	const int units = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
 	_cleanup_free_ wchar_t *wide = units > 0 ? calloc((size_t)units, sizeof(*wide)) : NULL;
@@ -29,7 +29,7 @@ static wchar_t *absolute(const char *path)
 
 enum preflight_target preflight_target(const char *path, uint64_t *ret_room, struct err *e)
 {
-	_cleanup_free_ wchar_t *full = absolute(path);
+	_cleanup_free_ wchar_t *full = absolute_path(path);
 	wchar_t *slash = full ? wcsrchr(full, '\\') : NULL;
 	ULARGE_INTEGER room;
 	DWORD attributes;

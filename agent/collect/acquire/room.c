@@ -114,7 +114,7 @@ uint64_t room_sample_bytes(const struct room_sample *s)
 }
 
 /* What could not be looked at is taken not to compress. */
-static uint64_t scale(const struct room_sample *s, uint64_t bytes)
+static uint64_t scale_by_sample(const struct room_sample *s, uint64_t bytes)
 {
 	return s && s->seen ? (uint64_t)((double)bytes * (double)s->stored / (double)s->seen)
 			    : bytes;
@@ -129,7 +129,8 @@ struct output_need room_estimate(const struct room_sample *memory, uint64_t memo
 	struct output_need ret = room_need(memory_bytes, file_bytes);
 
 	if (room_sample_bytes(memory))
-		ret.likely = MIN(ret.most, scale(memory, memory_bytes) + memory_bytes / BESIDE +
-						   scale(files, file_bytes));
+		ret.likely = MIN(ret.most, scale_by_sample(memory, memory_bytes) +
+						   memory_bytes / BESIDE +
+						   scale_by_sample(files, file_bytes));
 	return ret;
 }

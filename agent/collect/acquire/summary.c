@@ -19,7 +19,7 @@
  * What the machine is. How ramseal was called has a place of its own; and how the kernel was stays
  * in the manifest: a summary goes around, and people put passwords there.
  */
-static enum status describe(struct summary *s, struct err *e)
+static enum status describe_summary_machine(struct summary *s, struct err *e)
 {
 	enum status st = host_describe(s->cli->argc, s->cli->argv, &s->machine, e);
 
@@ -31,13 +31,14 @@ static enum status describe(struct summary *s, struct err *e)
 }
 
 /* A file gets the room that it keeps when it is first written to. */
-static enum status keep_room(const struct summary *s, struct err *e)
+static enum status keep_summary_room(const struct summary *s, struct err *e)
 {
 	return output_is_file(s->out) ? sink_write(output_sink(s->out), "\n", 1, e) : ST_OK;
 }
 
 /* What is going to be read is not even replaced with --force. */
-static enum status open_file(struct summary *s, const struct acquire_options *o, struct err *e)
+static enum status open_summary_file(struct summary *s, const struct acquire_options *o,
+				     struct err *e)
 {
 	const char *path = strchr(o->source, ':');
 	const char **inputs = calloc(o->disk.images.count + 2, sizeof(*inputs));
@@ -67,15 +68,15 @@ enum status summary_begin(struct summary *s, const struct cli *cli, const struct
 	*s = (struct summary){ .cli = cli, .wall = clock_wall_ns(), .mono = clock_mono_ns() };
 	if (!o->summary)
 		return ST_OK;
-	st = open_file(s, o, e);
+	st = open_summary_file(s, o, e);
 	if (!st && o->statement && strcmp(o->statement, "-") != 0)
 		st = summary_check(s, o->statement, e);
 	if (!st)
-		st = keep_room(s, e);
-	return st ? st : describe(s, e);
+		st = keep_summary_room(s, e);
+	return st ? st : describe_summary_machine(s, e);
 }
 
-static void give_up_file(struct summary *s)
+static void discard_summary_file(struct summary *s)
 {
 	if (s->out)
 		output_discard(s->out);
@@ -87,7 +88,7 @@ enum status summary_check(struct summary *s, const char *path, struct err *e)
 {
 	if (!s->out || !output_is_at(s->out, path))
 		return ST_OK;
-	give_up_file(s);
+	discard_summary_file(s);
 	return err_set(e, ST_OUTPUT, "%s: --summary names a file that another option writes", path);
 }
 
@@ -188,7 +189,7 @@ void summary_end(struct summary *s, enum status st, const struct err *why)
 		if (write_doc(s, &e))
 			log_warning("summary-lost", "the summary: %s", e.message);
 	}
-	give_up_file(s);
+	discard_summary_file(s);
 	json_decref(s->machine);
 	json_decref(s->doc);
 	*s = (struct summary){ 0 };

@@ -137,7 +137,7 @@ static enum status write_tables_line(const struct tables_plan *plan, const char 
  */
 
 /* It is this machine's memory, and that runs. */
-static bool is_live(const struct drv *source)
+static bool is_live_machine(const struct drv *source)
 {
 	return !source->info.image && !source->info.simulated;
 }
@@ -145,7 +145,7 @@ static bool is_live(const struct drv *source)
 /* The file that the kernel was loaded from. False: there is none to be had. */
 static bool open_kernel_file(const struct drv *source, struct file_blob *ret)
 {
-	_cleanup_free_ char *path = is_live(source) ? host_kernel_file() : NULL;
+	_cleanup_free_ char *path = is_live_machine(source) ? host_kernel_file() : NULL;
 
 	return path && !file_blob_open(ret, path, NULL);
 }
@@ -311,8 +311,8 @@ static void warn_of_names(const json_t *doc)
 				: "");
 }
 
-static enum status compare_names(const struct tables_plan *plan, const struct told *t,
-				 struct tables_result *r, struct err *e)
+static enum status compare_process_names(const struct tables_plan *plan, const struct told *t,
+					 struct tables_result *r, struct err *e)
 {
 	struct process_views views = {
 		.os = r->found.os,
@@ -339,7 +339,7 @@ static enum status compare_names(const struct tables_plan *plan, const struct to
 static enum status find_and_compare(const struct tables_plan *plan, struct walk_budget *budget,
 				    struct tables_result *r, struct err *e)
 {
-	struct told t = { .st = is_live(plan->source) ? ST_OK : ST_NO_SOURCE };
+	struct told t = { .st = is_live_machine(plan->source) ? ST_OK : ST_NO_SOURCE };
 	enum status st;
 
 	ask_host(&t, &t.before);
@@ -348,7 +348,7 @@ static enum status find_and_compare(const struct tables_plan *plan, struct walk_
 	if (!st)
 		ask_host(&t, &t.after);
 	if (!st)
-		st = compare_names(plan, &t, r, e);
+		st = compare_process_names(plan, &t, r, e);
 	host_processes_deinit(&t.before);
 	host_processes_deinit(&t.after);
 	return st;
@@ -357,8 +357,8 @@ static enum status find_and_compare(const struct tables_plan *plan, struct walk_
 /* The build as the kernel's memory has it; of this machine Windows tells it, too. */
 static uint32_t windows_build(const struct drv *source, const struct discovery *d)
 {
-	return d->windows.version.build || !is_live(source) ? d->windows.version.build
-							    : host_windows_build();
+	return d->windows.version.build || !is_live_machine(source) ? d->windows.version.build
+								    : host_windows_build();
 }
 
 /* What a pass knows of the machine, beside what it was told. */
@@ -394,7 +394,7 @@ static void find_option(const struct drv *source, struct tables_result *r)
 
 	r->device_private = d->device_private;
 	r->device_private_by = "symbols";
-	if (!r->device_private && d->vmcoreinfo && is_live(source))
+	if (!r->device_private && d->vmcoreinfo && is_live_machine(source))
 		r->device_private = host_device_private(vmcoreinfo_version(d->vmcoreinfo),
 							&r->device_private_by);
 }

@@ -7,7 +7,7 @@
 #include "agent/shared/kernel/linux_info.h"
 #include "agent/shared/program/json.h"
 
-static json_t *space_json(const struct address_space *s, bool scan)
+static json_t *table_space_json(const struct address_space *s, bool scan)
 {
 	const struct process *p = &s->process;
 	json_t *o = json_pack("{s:b, s:b}", "listed", s->listed, "kernel", s->kernel);
@@ -33,7 +33,8 @@ static json_t *spaces_json(const struct discovery *d)
 
 	for (size_t i = 0; list && i < d->n_spaces; i++)
 		if (!d->spaces[i].copy)
-			json_array_append_new(list, space_json(&d->spaces[i], d->roots.pages != 0));
+			json_array_append_new(list,
+					      table_space_json(&d->spaces[i], d->roots.pages != 0));
 	return list;
 }
 
@@ -62,7 +63,7 @@ static json_t *skipped_json(const struct walk_counts *c)
 }
 
 /* A kernel address does not fit the integers of every JSON reader. */
-static void put_address(json_t *o, const char *key, uint64_t va)
+static void put_kernel_address(json_t *o, const char *key, uint64_t va)
 {
 	if (o && va)
 		json_object_set_new(o, key, json_sprintf("0x%" PRIx64, va));
@@ -93,10 +94,10 @@ static json_t *ntoskrnl_json(const struct windows_kernel *w)
 {
 	json_t *o = json_object();
 
-	put_address(o, "base", w->base);
+	put_kernel_address(o, "base", w->base);
 	if (o && w->base)
 		json_object_set_new(o, "size", json_u64(w->size));
-	put_address(o, "pdb_record", w->pdb_record);
+	put_kernel_address(o, "pdb_record", w->pdb_record);
 	if (o && w->file_used)
 		json_object_set_new(o, "file_used", json_true());
 	if (o && w->has_pdb)
@@ -104,13 +105,13 @@ static json_t *ntoskrnl_json(const struct windows_kernel *w)
 	return o;
 }
 
-static json_t *kdbg_json(const struct kdbg *k)
+static json_t *tables_kdbg_json(const struct kdbg *k)
 {
 	json_t *o = json_pack("{s:b, s:o}", "encoded", k->encoded, "size", json_u64(k->size));
 
-	put_address(o, "address", k->va);
-	put_address(o, "ps_active_process_head", k->processes);
-	put_address(o, "ps_loaded_module_list", k->modules);
+	put_kernel_address(o, "address", k->va);
+	put_kernel_address(o, "ps_active_process_head", k->processes);
+	put_kernel_address(o, "ps_loaded_module_list", k->modules);
 	return o;
 }
 
@@ -188,7 +189,7 @@ json_t *tables_json(const struct tables_result *r)
 	if (o && (d->windows.base || d->windows.has_pdb))
 		json_object_set_new(o, "ntoskrnl", ntoskrnl_json(&d->windows));
 	if (o && d->windows.kdbg.va)
-		json_object_set_new(o, "kdbg", kdbg_json(&d->windows.kdbg));
+		json_object_set_new(o, "kdbg", tables_kdbg_json(&d->windows.kdbg));
 	if (o && d->windows.paging_files.count)
 		json_object_set_new(o, "paging_files", paging_files_json(&d->windows.paging_files));
 	return o;

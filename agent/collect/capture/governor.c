@@ -14,7 +14,7 @@ static const int ladder[] = { -5, -3, -1, 1, 2, 3, 4, 5, 6 };
 /* One step up costs up to half as much time again; below this there is room for it. */
 #define ROOM 0.55
 
-static size_t place_of(int level)
+static size_t ladder_step_of(int level)
 {
 	size_t i = 0;
 
@@ -25,7 +25,7 @@ static size_t place_of(int level)
 
 int governor_next(int level, struct governor_load load)
 {
-	const size_t i = place_of(level);
+	const size_t i = ladder_step_of(level);
 
 	if (load.write > BUSY && load.compress < ROOM && i + 1 < ARRAY_SIZE(ladder))
 		return ladder[i + 1];

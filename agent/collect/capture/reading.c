@@ -30,7 +30,7 @@ struct patience {
 	unsigned steps;
 };
 
-static void *read_thread(void *arg)
+static void *watched_thread(void *arg)
 {
 	struct watched_call *run = arg;
 
@@ -136,8 +136,8 @@ static bool give_up(struct watched_call *run, const struct reading *r, struct pa
 }
 
 /* ST_SOURCE_FAILED: given up, and `run` with it. */
-static enum status wait_for(struct watched_call *run, const struct reading *r, pthread_t thread,
-			    struct err *e)
+static enum status wait_for_watched(struct watched_call *run, const struct reading *r,
+				    pthread_t thread, struct err *e)
 {
 	struct patience p = { 0 }, beside[DRV_BESIDE] = { 0 };
 	struct err lost = ERR_INIT;
@@ -182,11 +182,11 @@ static enum status run_watched(const struct reading *r, enum status (*fn)(void *
 	run->arg = arg;
 	run->pipeline = pipeline;
 	run->err = own;
-	if (pthread_create(&thread, NULL, read_thread, run)) {
+	if (pthread_create(&thread, NULL, watched_thread, run)) {
 		free(run);
 		return fn(arg, e);
 	}
-	return wait_for(run, r, thread, e ? e : &own);
+	return wait_for_watched(run, r, thread, e ? e : &own);
 }
 
 enum status reading_run(const struct reading *r, enum status (*fn)(void *arg, struct err *e),

@@ -78,7 +78,7 @@ static enum status flush_log(struct sealer *s, size_t least, struct err *e)
 	return ST_OK;
 }
 
-static enum status make_id(struct sealer *s, const char *of, struct err *e)
+static enum status make_container_id(struct sealer *s, const char *of, struct err *e)
 {
 	uint8_t digest[SHA256_SIZE];
 	struct sha256 *h = NULL;
@@ -99,7 +99,7 @@ static enum status make_id(struct sealer *s, const char *of, struct err *e)
 
 static enum status begin_seal_file(struct sealer *s, const char *id_of, struct err *e)
 {
-	enum status st = make_id(s, id_of, e);
+	enum status st = make_container_id(s, id_of, e);
 
 	if (st)
 		return st;
@@ -177,7 +177,7 @@ double sealer_backlog(const struct sealer *s)
  * One record may have been written with the room that is kept for the end, and none after it.
  * Before the next one this is asked, too: of two passes only one has been told.
  */
-static enum status check_room(const struct sealer *s, enum status st, struct err *e)
+static enum status check_sealer_room(const struct sealer *s, enum status st, struct err *e)
 {
 	return st ? st : output_check(s->out, e);
 }
@@ -193,7 +193,7 @@ enum status sealer_stream(struct sealer *s, enum rsz_kind kind, const char *name
 	if (lost)
 		return err_nomem(e);
 	pthread_mutex_lock(&s->writing);
-	st = check_room(s, ST_OK, e);
+	st = check_sealer_room(s, ST_OK, e);
 	if (!st)
 		st = rsz_writer_stream(s->writer, kind, name, text, ret, e);
 	pthread_mutex_unlock(&s->writing);
@@ -216,12 +216,12 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e)
 
 	pthread_mutex_lock(&s->writing);
 	sleep_watch_sample(&s->sleeps);
-	st = check_room(s, ST_OK, e);
+	st = check_sealer_room(s, ST_OK, e);
 	if (!st)
 		st = rsz_writer_put(s->writer, f, e);
 	if (!st)
 		st = flush_log(s, LOG_FLUSH, e);
-	st = check_room(s, st, e);
+	st = check_sealer_room(s, st, e);
 	pthread_mutex_unlock(&s->writing);
 	return st;
 }
@@ -255,7 +255,7 @@ enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e)
 	len = strlen(text);
 	text[len++] = '\n'; /* in place of the NUL: nobody looks for it any more */
 	pthread_mutex_lock(&s->writing);
-	st = check_room(s, ST_OK, e);
+	st = check_sealer_room(s, ST_OK, e);
 	if (!st)
 		st = write_seal_line(s, text, len, e);
 	pthread_mutex_unlock(&s->writing);

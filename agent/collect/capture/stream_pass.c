@@ -95,7 +95,7 @@ static enum status stream_item_fill(void *arg, void *item, struct err *e)
 	return st;
 }
 
-static enum status work(void *arg, unsigned worker, void *item, struct err *e)
+static enum status encode_item(void *arg, unsigned worker, void *item, struct err *e)
 {
 	struct stream_pass *p = arg;
 	struct stream_item *it = item;
@@ -113,7 +113,7 @@ static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 	return st;
 }
 
-static enum status drain(void *arg, void *item, struct err *e)
+static enum status seal_item(void *arg, void *item, struct err *e)
 {
 	struct stream_pass *p = arg;
 	struct stream_item *it = item;
@@ -141,8 +141,8 @@ static enum status drain(void *arg, void *item, struct err *e)
 }
 
 static const struct pipeline_ops pass_ops = { .fill = stream_item_fill,
-					      .work = work,
-					      .drain = drain };
+					      .work = encode_item,
+					      .drain = seal_item };
 
 static void stream_item_destroy(struct stream_item *it)
 {
@@ -173,7 +173,7 @@ static enum status stream_item_create(struct stream_item **ret, struct err *e)
 	return ST_OK;
 }
 
-static void pass_deinit(struct stream_pass *p)
+static void stream_pass_deinit(struct stream_pass *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(p->items); i++)
 		stream_item_destroy(p->items[i]);
@@ -201,7 +201,7 @@ static enum status pass_init(struct stream_pass *p, const struct stream_plan *pl
 	for (size_t i = 0; i < pipeline_items(threads) && !st; i++)
 		st = stream_item_create(&p->items[i], e);
 	if (st)
-		pass_deinit(p);
+		stream_pass_deinit(p);
 	return st;
 }
 
@@ -241,7 +241,7 @@ enum status stream_pass(const struct stream_plan *plan, struct stream_result *re
 		if (plan->reading && !was_left && drv_is_abandoned(plan->reading->source))
 			pass_leave(&p);
 		else
-			pass_deinit(&p);
+			stream_pass_deinit(&p);
 	}
 	return st;
 }

@@ -169,8 +169,8 @@ static json_t *value_json(json_t *doc, struct registry *r, registry_key key, con
 	return ret;
 }
 
-static void put_value(json_t *doc, json_t *to, const char *as, struct registry *r, registry_key key,
-		      const char *name, enum form form)
+static void put_registry_value(json_t *doc, json_t *to, const char *as, struct registry *r,
+			       registry_key key, const char *name, enum form form)
 {
 	json_t *value = value_json(doc, r, key, name, form);
 
@@ -186,8 +186,8 @@ static void put_wanted(json_t *doc, struct registry *r, registry_key base, const
 
 		if (!open_key(doc, r, base, w[i].path, &key))
 			continue;
-		put_value(doc, section_of(doc, w[i].section), w[i].key, r, key, w[i].value,
-			  w[i].form);
+		put_registry_value(doc, section_of(doc, w[i].section), w[i].key, r, key, w[i].value,
+				   w[i].form);
 		if (key != base)
 			registry_close(r, key);
 	}
@@ -214,7 +214,7 @@ static void add_to_listing(struct listing *l, json_t *entry)
 	}
 }
 
-static void walk(struct listing *l, registry_key key, registry_visitor fn)
+static void walk_listing(struct listing *l, registry_key key, registry_visitor fn)
 {
 	struct err e = ERR_INIT;
 
@@ -237,39 +237,40 @@ static void put_flags(json_t *doc, json_t *to, const char *as, struct registry *
 }
 
 /* What changes how the heap of a program is laid out, of one key; NULL if nothing does. */
-static json_t *debugging(json_t *doc, struct registry *r, registry_key key)
+static json_t *debugging_json(json_t *doc, struct registry *r, registry_key key)
 {
 	json_t *o = json_object();
 
 	put_flags(doc, o, "global_flag", r, key, "GlobalFlag", context_global_flags);
 	put_flags(doc, o, "shutdown_flags", r, key, "ShutdownFlags", context_shutdown_flags);
-	put_value(doc, o, "page_heap_flags", r, key, "PageHeapFlags", FORM_NUMBER);
-	put_value(doc, o, "stack_trace_database_mb", r, key, "StackTraceDatabaseSizeInMb",
-		  FORM_NUMBER);
+	put_registry_value(doc, o, "page_heap_flags", r, key, "PageHeapFlags", FORM_NUMBER);
+	put_registry_value(doc, o, "stack_trace_database_mb", r, key, "StackTraceDatabaseSizeInMb",
+			   FORM_NUMBER);
 	if (json_object_size(o))
 		return o;
 	json_decref(o);
 	return NULL;
 }
 
-static enum status add_image(void *arg, const char *name, registry_key key, struct err *e)
+static enum status list_debugged_image(void *arg, const char *name, registry_key key, struct err *e)
 {
 	struct listing *l = arg;
-	json_t *o = debugging(l->doc, l->r, key);
+	json_t *o = debugging_json(l->doc, l->r, key);
 
 	if (o) {
 		json_object_set_new(o, "image", json_text(l->image ? l->image : name));
 		if (l->view)
 			json_object_set_new(o, "view", json_string(l->view));
 		if (l->image)
-			put_value(l->doc, o, "path", l->r, key, "FilterFullPath", FORM_TEXT);
+			put_registry_value(l->doc, o, "path", l->r, key, "FilterFullPath",
+					   FORM_TEXT);
 		add_to_listing(l, o);
 	}
 	if (l->image)
 		return ST_OK;
 	/* With UseFilter, settings for one path only stand in keys below. */
 	l->image = name;
-	walk(l, key, add_image);
+	walk_listing(l, key, list_debugged_image);
 	l->image = NULL;
 	return ST_OK;
 }
@@ -290,7 +291,7 @@ static void put_images(json_t *doc, struct registry *software)
 		l.view = at[i].view;
 		if (!open_key(doc, software, software->root, at[i].path, &key))
 			continue;
-		walk(&l, key, add_image);
+		walk_listing(&l, key, list_debugged_image);
 		registry_close(software, key);
 	}
 	json_object_set_new(heap, "images", l.list);
@@ -351,12 +352,12 @@ static void put_radar(json_t *doc, struct registry *software)
 	if (open_key(doc, software, radar, "Settings", &key)) {
 		to = section_of(o, "settings");
 		for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
-			put_value(doc, to, settings[i].key, software, key, settings[i].value,
-				  FORM_NUMBER);
+			put_registry_value(doc, to, settings[i].key, software, key,
+					   settings[i].value, FORM_NUMBER);
 		registry_close(software, key);
 	}
 	if (open_key(doc, software, radar, "DiagnosedApplications", &key)) {
-		walk(&l, key, add_diagnosed);
+		walk_listing(&l, key, add_diagnosed);
 		registry_close(software, key);
 	}
 	json_object_set_new(o, "diagnosed", l.list);
@@ -380,7 +381,7 @@ static bool has_option(const char *line, const char *word)
 	return false;
 }
 
-static void put_system(json_t *doc, struct registry *system)
+static void put_system_hive(json_t *doc, struct registry *system)
 {
 	registry_key set = 0, key = 0;
 	char name[32] = "CurrentControlSet";
@@ -401,7 +402,7 @@ static void put_system(json_t *doc, struct registry *system)
 	}
 	put_wanted(doc, system, set, system_values, ARRAY_SIZE(system_values));
 	if (open_key(doc, system, set, "Control\\Session Manager", &key)) {
-		heap = debugging(doc, system, key);
+		heap = debugging_json(doc, system, key);
 		if (heap)
 			json_object_set_new(section_of(doc, "heap_debugging"), "system", heap);
 		registry_close(system, key);
@@ -432,7 +433,7 @@ enum status context_read(struct registry *software, struct registry *system, jso
 		put_radar(doc, software);
 	}
 	if (system)
-		put_system(doc, system);
+		put_system_hive(doc, system);
 	for (size_t i = 0; i < ARRAY_SIZE(always); i++) {
 		json_t *o = section_of(doc, always[i].section);
 

@@ -102,7 +102,7 @@ static enum status read_hives(const struct hives *h, json_t **ret, struct err *e
 }
 
 /* What a hive is, its keys tell: the name of a file may be anything. */
-static enum status add_file(struct hives *to, const char *path, struct err *e)
+static enum status add_hive_file(struct hives *to, const char *path, struct err *e)
 {
 	struct hive *h = NULL;
 	struct file_blob file;
@@ -141,7 +141,7 @@ enum status context_of_hives(const char *const *paths, size_t count, json_t **re
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < count && !st; i++)
-		st = add_file(&h, paths[i], e);
+		st = add_hive_file(&h, paths[i], e);
 	if (!st)
 		st = read_hives(&h, ret, e);
 	hives_close(&h);

@@ -24,7 +24,7 @@ static json_t *signers_json(const struct winpmem_file *f)
 	return driver_signers_json(winpmem_built_in, winpmem_built_in_size, f->sha256);
 }
 
-static json_t *file_json(const struct winpmem_file *f)
+static json_t *driver_file_json(const struct winpmem_file *f)
 {
 	json_t *o = json_pack(
 		"{s:o, s:s, s:o, s:o, s:o}", "path", json_text(f->path), "sha256", f->sha256,
@@ -38,7 +38,7 @@ static json_t *file_json(const struct winpmem_file *f)
 
 json_t *driver_service_json(const struct winpmem_service *s)
 {
-	json_t *o = file_json(winpmem_service_file(s));
+	json_t *o = driver_file_json(winpmem_service_file(s));
 
 	if (o)
 		json_object_set_new(o, "service", json_string(winpmem_service_name(s)));
@@ -125,7 +125,7 @@ enum status driver_session_inspect(const struct driver_options *o, const char *s
 	if (!st && wanted && !winpmem_is_loaded())
 		st = winpmem_service_inspect(&what, &file, e);
 	if (!st && file.path)
-		*ret = file_json(&file);
+		*ret = driver_file_json(&file);
 	return st;
 }
 

@@ -45,7 +45,7 @@ static json_t *os_release_of(const char *text, const char *key)
 }
 
 /* Until somebody sets one, it is "(none)" (include/linux/uts.h, UTS_NODENAME). */
-static bool has_name(const struct utsname *u)
+static bool has_node_name(const struct utsname *u)
 {
 	return u->nodename[0] && strcmp(u->nodename, "(none)") != 0;
 }
@@ -59,7 +59,7 @@ static void put_os(json_t *facts)
 		release = proc_file_read("/usr/lib/os-release",
 					 NULL); /* the fallback of os-release(5) */
 	if (uname(&u) == 0) {
-		if (has_name(&u))
+		if (has_node_name(&u))
 			host__put(facts, "host", "name", json_text(u.nodename));
 		host__put(facts, "host", "machine", json_text(u.machine));
 		host__put(facts, "os", "kernel", json_text(u.sysname));
@@ -247,7 +247,7 @@ void host_name(char ret[static HOST_NAME_SIZE])
 	struct utsname u;
 
 	snprintf(ret, HOST_NAME_SIZE, "%s",
-		 uname(&u) == 0 && has_name(&u) ? u.nodename : HOST_NAME_NONE);
+		 uname(&u) == 0 && has_node_name(&u) ? u.nodename : HOST_NAME_NONE);
 	/* The kernel lets root set anything. */
 	for (char *c = ret; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))

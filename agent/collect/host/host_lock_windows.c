@@ -16,7 +16,7 @@ struct host_lock {
  * Any user may make an object of that name, and could keep every acquisition away with it. Elevated
  * processes make theirs as the administrators.
  */
-static bool is_ours(HANDLE event)
+static bool is_trusted_event(HANDLE event)
 {
 	union {
 		SECURITY_DESCRIPTOR descriptor;
@@ -52,7 +52,7 @@ enum status host_lock_take(const char *state, struct host_lock **ret, struct err
 		return ST_OK;
 	}
 	/* The administrators may open each other's. */
-	if (l->event && is_ours(l->event))
+	if (l->event && is_trusted_event(l->event))
 		st = err_running(e);
 	else if (l->event || failed == ERROR_ACCESS_DENIED)
 		st = err_set(e, ST_NO_PRIVILEGE, "another user holds the lock");
@@ -66,7 +66,7 @@ enum status host_lock_look(struct err *e)
 {
 	_cleanup_handle_ HANDLE event = OpenEventW(READ_CONTROL, FALSE, NAME);
 
-	return event && is_ours(event) ? err_running(e) : ST_OK;
+	return event && is_trusted_event(event) ? err_running(e) : ST_OK;
 }
 
 void host_lock_release(struct host_lock *l)

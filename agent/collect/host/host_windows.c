@@ -64,7 +64,7 @@ char *host__own_executable(void)
 /*
  * KEY_WOW64_64KEY is the default of a 64-bit program; RRF_ZEROONFAILURE has nothing to hide here.
  */
-static json_t *registry_text(const wchar_t *key, const wchar_t *name)
+static json_t *machine_value_text(const wchar_t *key, const wchar_t *name)
 {
 	wchar_t value[512];
 	DWORD size = sizeof(value) - sizeof(*value);
@@ -77,7 +77,7 @@ static json_t *registry_text(const wchar_t *key, const wchar_t *name)
 	return text ? json_text(text) : NULL;
 }
 
-static json_t *registry_number(const wchar_t *key, const wchar_t *name)
+static json_t *machine_value_number(const wchar_t *key, const wchar_t *name)
 {
 	DWORD value, size = sizeof(value);
 
@@ -192,20 +192,22 @@ static void put_os(json_t *facts)
 	host__put(facts, "host", "machine", machine ? json_string(machine) : NULL);
 	host__put(facts, "host", "boot_id", boot_id());
 	host__put(facts, "host", "firmware", firmware());
-	host__put(facts, "host", "vendor", registry_text(BIOS_KEY, L"SystemManufacturer"));
-	host__put(facts, "host", "product", registry_text(BIOS_KEY, L"SystemProductName"));
+	host__put(facts, "host", "vendor", machine_value_text(BIOS_KEY, L"SystemManufacturer"));
+	host__put(facts, "host", "product", machine_value_text(BIOS_KEY, L"SystemProductName"));
 	host__put(facts, "os", "kernel", json_string("Windows NT"));
 	host__put(facts, "os", "id", json_string("windows"));
 	put_version(facts);
-	host__put(facts, "os", "ubr", registry_number(VERSION_KEY, L"UBR"));
-	host__put(facts, "os", "name", registry_text(VERSION_KEY, L"ProductName"));
-	host__put(facts, "os", "edition", registry_text(VERSION_KEY, L"EditionID"));
-	host__put(facts, "os", "installation", registry_text(VERSION_KEY, L"InstallationType"));
-	host__put(facts, "os", "display_version", registry_text(VERSION_KEY, L"DisplayVersion"));
-	host__put(facts, "os", "release_id", registry_text(VERSION_KEY, L"ReleaseId"));
-	host__put(facts, "os", "kernel_build", registry_text(VERSION_KEY, L"BuildLabEx"));
+	host__put(facts, "os", "ubr", machine_value_number(VERSION_KEY, L"UBR"));
+	host__put(facts, "os", "name", machine_value_text(VERSION_KEY, L"ProductName"));
+	host__put(facts, "os", "edition", machine_value_text(VERSION_KEY, L"EditionID"));
+	host__put(facts, "os", "installation",
+		  machine_value_text(VERSION_KEY, L"InstallationType"));
+	host__put(facts, "os", "display_version",
+		  machine_value_text(VERSION_KEY, L"DisplayVersion"));
+	host__put(facts, "os", "release_id", machine_value_text(VERSION_KEY, L"ReleaseId"));
+	host__put(facts, "os", "kernel_build", machine_value_text(VERSION_KEY, L"BuildLabEx"));
 	host__put(facts, "os", "command_line",
-		  registry_text(L"SYSTEM\\CurrentControlSet\\Control", L"SystemStartOptions"));
+		  machine_value_text(L"SYSTEM\\CurrentControlSet\\Control", L"SystemStartOptions"));
 }
 
 /* Leaves 0x40000000 and 0x40000003; false: no hypervisor is told of, and they mean nothing. */
@@ -282,12 +284,12 @@ static json_t *user_address_end(void)
 			    (uint64_t)(uintptr_t)info.lpMaximumApplicationAddress + 1);
 }
 
-static json_t *positive(DWORD n)
+static json_t *positive_json(DWORD n)
 {
 	return n ? json_integer(n) : NULL;
 }
 
-static json_t *bytes(uint64_t n)
+static json_t *byte_count_json(uint64_t n)
 {
 	return n <= INT64_MAX ? json_integer((json_int_t)n) : NULL;
 }
@@ -297,24 +299,27 @@ static void put_cpu(json_t *facts)
 	MEMORYSTATUSEX memory = { .dwLength = sizeof(memory) };
 	ULONGLONG installed_kib = 0;
 
-	host__put(facts, "cpu", "online", positive(GetActiveProcessorCount(ALL_PROCESSOR_GROUPS)));
+	host__put(facts, "cpu", "online",
+		  positive_json(GetActiveProcessorCount(ALL_PROCESSOR_GROUPS)));
 	host__put(facts, "cpu", "configured",
-		  positive(GetMaximumProcessorCount(ALL_PROCESSOR_GROUPS)));
-	host__put(facts, "cpu", "groups", positive(GetActiveProcessorGroupCount()));
-	host__put(facts, "cpu", "vendor", registry_text(CPU_KEY, L"VendorIdentifier"));
-	host__put(facts, "cpu", "model", registry_text(CPU_KEY, L"ProcessorNameString"));
+		  positive_json(GetMaximumProcessorCount(ALL_PROCESSOR_GROUPS)));
+	host__put(facts, "cpu", "groups", positive_json(GetActiveProcessorGroupCount()));
+	host__put(facts, "cpu", "vendor", machine_value_text(CPU_KEY, L"VendorIdentifier"));
+	host__put(facts, "cpu", "model", machine_value_text(CPU_KEY, L"ProcessorNameString"));
 	host__put(facts, "cpu", "flags", cpu_flags());
 	host__put(facts, "cpu", "hypervisor", hypervisor_json());
 	host__put(facts, "memory", "user_address_end", user_address_end());
 	if (GetPhysicallyInstalledSystemMemory(&installed_kib) && installed_kib < UINT64_MAX / 1024)
-		host__put(facts, "memory", "installed_bytes", bytes(installed_kib * 1024));
+		host__put(facts, "memory", "installed_bytes",
+			  byte_count_json(installed_kib * 1024));
 	if (!GlobalMemoryStatusEx(&memory))
 		return;
-	host__put(facts, "memory", "total_bytes", bytes(memory.ullTotalPhys));
-	host__put(facts, "memory", "available_bytes", bytes(memory.ullAvailPhys));
+	host__put(facts, "memory", "total_bytes", byte_count_json(memory.ullTotalPhys));
+	host__put(facts, "memory", "available_bytes", byte_count_json(memory.ullAvailPhys));
 	/* RAM and page files together, less what the kernel keeps: GlobalMemoryStatusEx(). */
-	host__put(facts, "memory", "commit_limit_bytes", bytes(memory.ullTotalPageFile));
-	host__put(facts, "memory", "commit_available_bytes", bytes(memory.ullAvailPageFile));
+	host__put(facts, "memory", "commit_limit_bytes", byte_count_json(memory.ullTotalPageFile));
+	host__put(facts, "memory", "commit_available_bytes",
+		  byte_count_json(memory.ullAvailPageFile));
 }
 
 /* Is the token of this process elevated: can it load drivers and open volumes? */
@@ -346,7 +351,7 @@ static json_t *user_of(HANDLE token)
 	return name8 && domain8 ? json_sprintf("%s\\%s", domain8, name8) : NULL;
 }
 
-static void put_process(json_t *facts)
+static void put_own_process(json_t *facts)
 {
 	_cleanup_handle_ HANDLE token = NULL;
 
@@ -430,8 +435,8 @@ static void put_windows_clocks(json_t *facts)
 	char text[CLOCK_RFC3339_SIZE];
 
 	QueryUnbiasedInterruptTime(&boottime);
-	host__put(facts, "clocks", "awake_ns", bytes(boottime * 100));
-	host__put(facts, "clocks", "boottime_ns", bytes(GetTickCount64() * 1000000));
+	host__put(facts, "clocks", "awake_ns", byte_count_json(boottime * 100));
+	host__put(facts, "clocks", "boottime_ns", byte_count_json(GetTickCount64() * 1000000));
 	/*
 	 * The smaller structure of Windows 7 has the boot time in front too; Wine knows the whole.
 	 */
@@ -455,7 +460,7 @@ void host__facts(json_t *facts)
 	put_os(facts);
 	put_cpu(facts);
 	put_security(facts);
-	put_process(facts);
+	put_own_process(facts);
 	put_windows_clocks(facts);
 }
 

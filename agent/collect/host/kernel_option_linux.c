@@ -18,7 +18,7 @@
 #define CONFIG_MAX ((size_t)4 << 20)
 
 /* The whole text, for free(); NULL if it is damaged. */
-static char *unpack(const void *packed, size_t len)
+static char *unpack_config(const void *packed, size_t len)
 {
 	_cleanup_free_ char *text = malloc(CONFIG_MAX + 1);
 	z_stream z = { .next_in = (Bytef *)(uintptr_t)packed, .avail_in = (uInt)len };
@@ -39,7 +39,7 @@ static enum pte_option option_of_config(void)
 {
 	size_t len;
 	_cleanup_free_ char *packed = proc_file_read("/proc/config.gz", &len);
-	_cleanup_free_ char *text = packed ? unpack(packed, len) : NULL;
+	_cleanup_free_ char *text = packed ? unpack_config(packed, len) : NULL;
 
 	if (!text || !strstr(text, "\nCONFIG_X86_64=y\n"))
 		return OPTION_UNTOLD;

@@ -34,7 +34,7 @@ static char *read_in(const char *dir, const char *name, char **ret_path)
 }
 
 /* "max", a number, or -1 (version 1: no limit). LIMIT_NONE if it limits nothing. */
-static uint64_t number_of(const char *text)
+static uint64_t cgroup_limit_of(const char *text)
 {
 	unsigned long long n;
 	char *end;
@@ -51,7 +51,7 @@ static uint64_t number_in(const char *dir, const char *name)
 {
 	_cleanup_free_ char *path = NULL, *text = read_in(dir, name, &path);
 
-	return number_of(text);
+	return cgroup_limit_of(text);
 }
 
 /* What the page cache has of a group's memory: files that nobody maps for use right now. */
@@ -68,14 +68,14 @@ static uint64_t cache_of(const char *dir)
 			line += *line == '\n';
 			if (strncmp(line, keys[i], strlen(keys[i])) != 0)
 				continue;
-			n = number_of(line + strlen(keys[i]));
+			n = cgroup_limit_of(line + strlen(keys[i]));
 			sum += n == LIMIT_NONE ? 0 : n;
 		}
 	}
 	return sum;
 }
 
-static void keep(char **to, char **path)
+static void keep_limit_path(char **to, char **path)
 {
 	free(*to);
 	*to = *path;
@@ -92,7 +92,7 @@ static void take_memory(const struct cgroup_kind *k, const char *dir, struct hos
 	used -= MIN(used, cache);
 	for (size_t i = 0; i < ARRAY_SIZE(k->limits) && k->limits[i]; i++) {
 		_cleanup_free_ char *path = NULL, *text = read_in(dir, k->limits[i], &path);
-		const uint64_t limit = number_of(text);
+		const uint64_t limit = cgroup_limit_of(text);
 
 		if (limit == LIMIT_NONE)
 			continue;
@@ -100,7 +100,7 @@ static void take_memory(const struct cgroup_kind *k, const char *dir, struct hos
 		if (limit - MIN(limit, used) >= l->memory_left)
 			continue;
 		l->memory_left = limit - MIN(limit, used);
-		keep(&l->memory_from, &path);
+		keep_limit_path(&l->memory_from, &path);
 	}
 }
 
@@ -115,7 +115,7 @@ static void take_quota(uint64_t quota, uint64_t period, char **path, struct host
 	if (l->cpu_milli && milli >= l->cpu_milli)
 		return;
 	l->cpu_milli = milli;
-	keep(&l->cpu_from, path);
+	keep_limit_path(&l->cpu_from, path);
 }
 
 static void take_cpu_v1(const struct cgroup_kind *k, const char *dir, struct host_limits *l)
@@ -123,7 +123,7 @@ static void take_cpu_v1(const struct cgroup_kind *k, const char *dir, struct hos
 	_cleanup_free_ char *path = NULL, *text = read_in(dir, "cpu.cfs_quota_us", &path);
 
 	(void)k;
-	take_quota(number_of(text), number_in(dir, "cpu.cfs_period_us"), &path, l);
+	take_quota(cgroup_limit_of(text), number_in(dir, "cpu.cfs_period_us"), &path, l);
 }
 
 static void take_v2(const struct cgroup_kind *k, const char *dir, struct host_limits *l)
@@ -131,7 +131,7 @@ static void take_v2(const struct cgroup_kind *k, const char *dir, struct host_li
 	_cleanup_free_ char *path = NULL, *text = read_in(dir, "cpu.max", &path);
 	const char *period = text ? strchr(text, ' ') : NULL;
 
-	take_quota(number_of(text), period ? number_of(period + 1) : 0, &path, l);
+	take_quota(cgroup_limit_of(text), period ? cgroup_limit_of(period + 1) : 0, &path, l);
 	take_memory(k, dir, l);
 }
 
@@ -231,7 +231,8 @@ static char *folder_of(const char *group, const char *root, const char *mount)
 }
 
 /* From our group up to what is mounted. */
-static void take_all(const struct cgroup_kind *k, const char *groups, struct host_limits *l)
+static void take_limits_of_group(const struct cgroup_kind *k, const char *groups,
+				 struct host_limits *l)
 {
 	_cleanup_free_ char *group = own_group(groups, k), *root = NULL, *mount = NULL, *dir = NULL;
 	size_t top, len;
@@ -261,5 +262,5 @@ void host_limits(struct host_limits *ret)
 
 	*ret = (struct host_limits){ .memory = LIMIT_NONE, .memory_left = LIMIT_NONE };
 	for (size_t i = 0; groups && i < ARRAY_SIZE(kinds); i++)
-		take_all(&kinds[i], groups, ret);
+		take_limits_of_group(&kinds[i], groups, ret);
 }

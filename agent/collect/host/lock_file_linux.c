@@ -37,7 +37,7 @@ static bool is_lock(int fd)
 	return n == 0 || (n == 1 && first == '/');
 }
 
-static enum status lock(int fd, const char *path, const char *text, struct err *e)
+static enum status lock_and_write(int fd, const char *path, const char *text, struct err *e)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	enum status st = check_ours(fd, path, ST_OUTPUT, e);
@@ -68,7 +68,7 @@ enum status lock_file_take(const char *path, const char *text, struct lock_file 
 	*ret = NULL;
 	if (fd < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s", path);
-	st = lock(fd, path, text, e);
+	st = lock_and_write(fd, path, text, e);
 	l = st ? NULL : malloc(sizeof(*l));
 	if (!l) {
 		close(fd);

@@ -52,7 +52,7 @@ void host_processes_deinit(struct host_processes *l)
 	*l = (struct host_processes){ 0 };
 }
 
-static const struct host_process *find_process(const struct host_processes *l, uint32_t pid)
+static const struct host_process *find_host_process(const struct host_processes *l, uint32_t pid)
 {
 	const struct host_process key = { .pid = pid };
 
@@ -106,7 +106,7 @@ bool process_names_match(enum discover_os os, const char *kernel, const char *sy
  * The two lists
  */
 
-static json_t *one(uint32_t pid, const char *name)
+static json_t *named_process_json(uint32_t pid, const char *name)
 {
 	return json_pack("{s:I, s:o}", "pid", (json_int_t)pid, "name", json_text(name));
 }
@@ -163,7 +163,7 @@ struct comparison {
 };
 
 /* The same process in the later list; itself, where there is none. */
-static const struct process *still(const struct comparison *c, const struct process *p)
+static const struct process *process_now(const struct comparison *c, const struct process *p)
 {
 	return c->v->again ? index_find(&c->again_object, p, by_object) : p;
 }
@@ -171,14 +171,14 @@ static const struct process *still(const struct comparison *c, const struct proc
 static void compare_process(struct comparison *c, const struct process *p)
 {
 	const struct process_views *v = c->v;
-	const struct host_process *before = find_process(v->before, p->pid);
-	const struct host_process *after = find_process(v->after, p->pid);
-	const struct process *now = still(c, p);
+	const struct host_process *before = find_host_process(v->before, p->pid);
+	const struct host_process *after = find_host_process(v->after, p->pid);
+	const struct process *now = process_now(c, p);
 
 	if (!now)
 		return;
 	if (!before && !after) {
-		json_array_append_new(c->kernel_only, one(p->pid, p->name));
+		json_array_append_new(c->kernel_only, named_process_json(p->pid, p->name));
 		return;
 	}
 	/*
@@ -196,9 +196,9 @@ static void compare_told(struct comparison *c, const struct host_process *p)
 {
 	const struct process key = { .pid = p->pid };
 
-	if (find_process(c->v->before, p->pid) && !index_find(&c->kernel, &key, by_pid) &&
+	if (find_host_process(c->v->before, p->pid) && !index_find(&c->kernel, &key, by_pid) &&
 	    !index_find(&c->again, &key, by_pid))
-		json_array_append_new(c->system_only, one(p->pid, p->name));
+		json_array_append_new(c->system_only, named_process_json(p->pid, p->name));
 }
 
 /* False without memory. */
@@ -227,7 +227,7 @@ static json_t *system_list(const struct host_processes *l)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < l->count; i++)
-		json_array_append_new(list, one(l->at[i].pid, l->at[i].name));
+		json_array_append_new(list, named_process_json(l->at[i].pid, l->at[i].name));
 	return list;
 }
 

@@ -33,7 +33,8 @@ static bool read_comm(int proc, const char *pid, char ret[static COMM_MAX])
 	return true;
 }
 
-static enum status add_folder(struct host_processes *l, int proc, const char *name, struct err *e)
+static enum status add_process_folder(struct host_processes *l, int proc, const char *name,
+				      struct err *e)
 {
 	char comm[COMM_MAX], *end;
 	unsigned long pid;
@@ -65,7 +66,7 @@ enum status host_processes(struct host_processes *ret, struct err *e)
 	if (!proc)
 		return err_from_errno(e, ST_SYSTEM, errno, "/proc");
 	while (!st && (entry = readdir(proc)))
-		st = add_folder(ret, dirfd(proc), entry->d_name, e);
+		st = add_process_folder(ret, dirfd(proc), entry->d_name, e);
 	closedir(proc);
 	host_processes_sort(ret);
 	return st;

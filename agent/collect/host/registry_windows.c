@@ -40,7 +40,7 @@ static enum status err_from_registry(struct err *e, LSTATUS error, const char *w
 }
 
 /* For free(); NULL if it is not UTF-8, or without memory. */
-static wchar_t *wide(const char *text)
+static wchar_t *wide_text(const char *text)
 {
 	const int units = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, NULL, 0);
 	wchar_t *ret = units > 0 ? calloc((size_t)units, sizeof(*ret)) : NULL;
@@ -60,7 +60,7 @@ static LSTATUS open_wide(HKEY parent, const wchar_t *name, HKEY *ret)
 static enum status live_open(struct registry *r, registry_key parent, const char *name,
 			     registry_key *ret, struct err *e)
 {
-	_cleanup_free_ wchar_t *name_wide = wide(name);
+	_cleanup_free_ wchar_t *name_wide = wide_text(name);
 	HKEY key = NULL;
 	LSTATUS error;
 
@@ -79,8 +79,8 @@ static void live_close(struct registry *r, registry_key key)
 }
 
 /* One subkey that was listed. One that went meanwhile, or is not for us, is passed over. */
-static enum status visit(HKEY parent, const wchar_t *name, registry_visitor fn, void *arg,
-			 struct err *e)
+static enum status visit_key(HKEY parent, const wchar_t *name, registry_visitor fn, void *arg,
+			     struct err *e)
 {
 	_cleanup_free_ char *text = registry_utf8((const uint8_t *)name, wcslen(name));
 	HKEY key = NULL;
@@ -110,7 +110,7 @@ static enum status live_each(struct registry *r, registry_key key, registry_visi
 			return ST_OK;
 		if (error != ERROR_SUCCESS)
 			return err_from_registry(e, error, "subkeys");
-		st = visit(hkey_of(key), name, fn, arg, e);
+		st = visit_key(hkey_of(key), name, fn, arg, e);
 	}
 	return st;
 }
@@ -121,7 +121,7 @@ static enum status live_each(struct registry *r, registry_key key, registry_visi
 static enum status live_value(struct registry *r, registry_key key, const char *name,
 			      struct registry_value *ret, struct err *e)
 {
-	_cleanup_free_ wchar_t *name_wide = wide(name);
+	_cleanup_free_ wchar_t *name_wide = wide_text(name);
 	LSTATUS error = ERROR_MORE_DATA;
 
 	if (!name_wide)

@@ -48,7 +48,7 @@ struct running {
 };
 
 /* Such a lock is never simulated, and neither is its time. */
-static void put_time(json_t *o, const char *key)
+static void put_state_time(json_t *o, const char *key)
 {
 	char time[CLOCK_RFC3339_SIZE];
 
@@ -56,7 +56,7 @@ static void put_time(json_t *o, const char *key)
 	json_object_set_new(o, key, json_string(time));
 }
 
-static void put_progress(json_t *state)
+static void put_state_progress(json_t *state)
 {
 	char label[PROGRESS_LABEL_MAX];
 	struct progress_numbers n;
@@ -75,10 +75,10 @@ static void put_progress(json_t *state)
 }
 
 /* Under the lock; for free(), or NULL. */
-static char *state_text(struct running *r)
+static char *running_state_text(struct running *r)
 {
-	put_time(r->state, "updated");
-	put_progress(r->state);
+	put_state_time(r->state, "updated");
+	put_state_progress(r->state);
 	r->stopping = interrupted();
 	if (r->stopping)
 		json_object_set_new(r->state, "stopping", json_string(interrupt_name()));
@@ -86,7 +86,7 @@ static char *state_text(struct running *r)
 }
 
 /* Not under the lock. That it fails must not end an acquisition that has begun. */
-static void write_state(struct running *r, const char *text)
+static void write_running_state(struct running *r, const char *text)
 {
 	struct err e = ERR_INIT;
 
@@ -100,10 +100,10 @@ static void write_state(struct running *r, const char *text)
 static void write_version(struct running *r)
 {
 	const uint64_t version = r->told;
-	char *text = state_text(r);
+	char *text = running_state_text(r);
 
 	pthread_mutex_unlock(&r->lock);
-	write_state(r, text);
+	write_running_state(r, text);
 	free(text);
 	pthread_mutex_lock(&r->lock);
 	r->written = version;
@@ -150,7 +150,7 @@ static void have_written(struct running *r)
 			   r->written < version;
 }
 
-static char *join(const char *front, const char *separator, const char *end)
+static char *join_path(const char *front, const char *separator, const char *end)
 {
 	char *ret;
 
@@ -159,7 +159,7 @@ static char *join(const char *front, const char *separator, const char *end)
 
 static char *lock_of(const char *state)
 {
-	return join(state, LOCK_SUFFIX, "");
+	return join_path(state, LOCK_SUFFIX, "");
 }
 
 /*
@@ -199,7 +199,7 @@ static enum status choose_path(const struct running_plan *p, char **ret, struct 
 		return err_set(e, st, "%.400s; use --state for another state file", why.message);
 	if (st)
 		return ST_OK;
-	*ret = join(folder, STATE_SEPARATOR, STATE_NAME);
+	*ret = join_path(folder, STATE_SEPARATOR, STATE_NAME);
 	return *ret ? ST_OK : err_nomem(e);
 }
 
@@ -247,7 +247,7 @@ static enum status check_replaced(const char *path, struct err *e)
 	return st;
 }
 
-static enum status take_state(const struct running_plan *p, struct running *r, struct err *e)
+static enum status lock_state_file(const struct running_plan *p, struct running *r, struct err *e)
 {
 	_cleanup_free_ char *lock = lock_of(r->path);
 	struct err why = ERR_INIT;
@@ -278,7 +278,7 @@ static enum status take_locks(const struct running_plan *p, struct running *r, s
 	if (!st && p->host)
 		st = take_host(p, r, e);
 	if (!st && r->path)
-		st = take_state(p, r, e);
+		st = lock_state_file(p, r, e);
 	return st;
 }
 
@@ -292,7 +292,7 @@ static enum status begin_state(struct running *r, struct err *e)
 			    field_text("phase", "opening"), field_text("output", NULL)));
 	if (!r->state)
 		return err_nomem(e);
-	put_time(r->state, "begin");
+	put_state_time(r->state, "begin");
 	if (stop)
 		json_object_set_new(r->state, "stop", json_string(stop));
 	r->clock = timed_cond_init(&r->changed);
@@ -307,7 +307,7 @@ static enum status begin_state(struct running *r, struct err *e)
 }
 
 /* The host's first: whoever sees that the other is free can begin at once. */
-static void destroy(struct running *r)
+static void running_destroy(struct running *r)
 {
 	host_lock_release(r->host_lock);
 	lock_file_release(r->state_lock);
@@ -332,7 +332,7 @@ enum status running_begin(const struct running_plan *p, struct running **ret, st
 	if (!st)
 		st = begin_state(r, e);
 	if (st) {
-		destroy(r);
+		running_destroy(r);
 		return st;
 	}
 	*ret = r;
@@ -363,7 +363,7 @@ void running_end(struct running *r, enum status st, const struct err *why)
 		return;
 	pthread_mutex_lock(&r->lock);
 	json_object_set_new(r->state, "phase", json_string("ended"));
-	put_time(r->state, "end");
+	put_state_time(r->state, "end");
 	json_object_set_new(r->state, "exit_code", json_integer(code));
 	json_object_set_new(r->state, "outcome", json_string(exit_code_text(code)));
 	json_object_set_new(r->state, "error", st ? json_text(why->message) : json_null());
@@ -377,7 +377,7 @@ void running_end(struct running *r, enum status st, const struct err *why)
 		pthread_join(r->thread, NULL);
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
-	destroy(r);
+	running_destroy(r);
 }
 
 /*
@@ -391,7 +391,7 @@ static enum status default_path(char **ret, struct err *e)
 
 	if (st)
 		return err_add(e, ST_INPUT, "no place for a state file");
-	*ret = join(folder, STATE_SEPARATOR, STATE_NAME);
+	*ret = join_path(folder, STATE_SEPARATOR, STATE_NAME);
 	return *ret ? ST_OK : err_nomem(e);
 }
 
@@ -399,7 +399,8 @@ static enum status default_path(char **ret, struct err *e)
  * The lock first: if it is free, the state has been said to the end. Then once more, since the next
  * one may have begun in between, whose state is not that of one who died.
  */
-static enum status look(const char *path, const char *lock, struct running_seen *s, struct err *e)
+static enum status read_running_state(const char *path, const char *lock, struct running_seen *s,
+				      struct err *e)
 {
 	struct lock_holder before, after;
 	enum status st = lock_file_look(lock, &before, e);
@@ -429,7 +430,7 @@ enum status running_look(const char *path, char **ret_path, struct running_seen 
 	if (st)
 		return st;
 	lock = lock_of(path);
-	st = lock ? look(path, lock, ret, e) : err_nomem(e);
+	st = lock ? read_running_state(path, lock, ret, e) : err_nomem(e);
 	if (st)
 		running_seen_deinit(ret);
 	if (!st && ret_path) {

@@ -32,7 +32,7 @@ static bool is_in_memory(int fd)
 }
 
 /* Not one that others can put files into. */
-static enum status check_folder(const char *path, struct err *e)
+static enum status check_state_folder(const char *path, struct err *e)
 {
 	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat sb;
@@ -51,7 +51,7 @@ static enum status check_folder(const char *path, struct err *e)
 }
 
 /* The folder above must be in memory, before anything is made there. */
-static enum status make_folder(const char *above, const char *path, struct err *e)
+static enum status make_state_folder(const char *above, const char *path, struct err *e)
 {
 	const int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	enum status st = ST_OK;
@@ -63,7 +63,7 @@ static enum status make_folder(const char *above, const char *path, struct err *
 	else if (mkdir(path, 0700) && errno != EEXIST)
 		st = err_from_errno(e, ST_OUTPUT, errno, "%s", path);
 	close(fd);
-	return st ? st : check_folder(path, e);
+	return st ? st : check_state_folder(path, e);
 }
 
 enum status state_folder(bool make, char **ret, struct err *e)
@@ -80,7 +80,7 @@ enum status state_folder(bool make, char **ret, struct err *e)
 		return err_nomem(e);
 	}
 	if (make)
-		st = make_folder(above, path, e);
+		st = make_state_folder(above, path, e);
 	if (st)
 		return st;
 	*ret = path;
@@ -155,7 +155,8 @@ enum status state_file_write(const char *path, const char *text, struct err *e)
 	return st;
 }
 
-static enum status read_text(int fd, const char *path, char *text, size_t *ret_len, struct err *e)
+static enum status read_state_text(int fd, const char *path, char *text, size_t *ret_len,
+				   struct err *e)
 {
 	struct stat sb;
 	ssize_t n;
@@ -186,7 +187,7 @@ enum status state_file_read(const char *path, json_t **ret, struct err *e)
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return err_from_errno(e, ST_INPUT, errno, "%s", path);
-	st = read_text(fd, path, text, &len, e);
+	st = read_state_text(fd, path, text, &len, e);
 	close(fd);
 	return st ? st : state_file__parse(path, text, len, ret, e);
 }

@@ -40,7 +40,7 @@ static bool is_trusted_folder(const wchar_t *path)
 }
 
 /* Every user may make folders there; one of somebody else's is not for us. */
-static enum status make_folder(const wchar_t *path, const char *shown, struct err *e)
+static enum status make_state_folder(const wchar_t *path, const char *shown, struct err *e)
 {
 	SECURITY_ATTRIBUTES attributes;
 	const bool made = win32_private_begin(&attributes) && CreateDirectoryW(path, &attributes);
@@ -73,7 +73,7 @@ enum status state_folder(bool make, char **ret, struct err *e)
 	if (!wide)
 		return err_nomem(e);
 	if (make)
-		st = make_folder(wide, path, e);
+		st = make_state_folder(wide, path, e);
 	else if (GetFileAttributesW(wide) != INVALID_FILE_ATTRIBUTES && !is_trusted_folder(wide))
 		st = err_set(e, ST_OUTPUT, "%s: belongs to another user", path);
 	if (st)
@@ -133,7 +133,7 @@ static enum status write_new(const wchar_t *path, const char *shown, const char 
 	return ok ? ST_OK : err_from_win32(e, ST_OUTPUT, failed, "%s", shown);
 }
 
-static bool replace(const wchar_t *from, const wchar_t *to)
+static bool replace_file(const wchar_t *from, const wchar_t *to)
 {
 	for (int i = 0; i < TRIES; i++) {
 		if (MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING))
@@ -160,7 +160,7 @@ enum status state_file_write(const char *path, const char *text, struct err *e)
 	if (!from || !to)
 		return err_nomem(e);
 	st = write_new(from, fresh, text, e);
-	if (!st && !replace(from, to))
+	if (!st && !replace_file(from, to))
 		st = err_from_win32(e, ST_OUTPUT, GetLastError(), "%s", path);
 	if (st)
 		DeleteFileW(from);

@@ -13,14 +13,14 @@
 /* Often enough for who waits, and a few microseconds each time. */
 #define LOOK_INTERVAL_NS (NS_PER_SECOND / 5)
 
-static const char *text_of(const struct running_seen *s, const char *key)
+static const char *seen_text(const struct running_seen *s, const char *key)
 {
 	const char *text = json_string_value(json_object_get(s->state, key));
 
 	return text ? text : "";
 }
 
-static void nap(void)
+static void wait_to_look_again(void)
 {
 	const struct timespec t = { .tv_nsec = LOOK_INTERVAL_NS };
 
@@ -30,17 +30,17 @@ static void nap(void)
 /* Is it the same one? Two cannot begin in the same nanosecond, for the lock. */
 static bool is_same(const struct running_seen *s, const char *begin)
 {
-	return !strcmp(text_of(s, "begin"), begin);
+	return !strcmp(seen_text(s, "begin"), begin);
 }
 
 enum status status_wait(const char *path, uint64_t seconds, struct running_seen *s, struct err *e)
 {
 	const uint64_t end = clock_mono_ns() + seconds * NS_PER_SECOND;
-	_cleanup_free_ char *begin = strdup(text_of(s, "begin"));
+	_cleanup_free_ char *begin = strdup(seen_text(s, "begin"));
 	enum status st = begin ? ST_OK : err_nomem(e);
 
 	while (!st && s->how == RUNNING_RUNS && clock_mono_ns() < end) {
-		nap();
+		wait_to_look_again();
 		if (interrupted())
 			return interrupt_status(e);
 		running_seen_deinit(s);
@@ -66,7 +66,7 @@ static enum exit_code answer_of(const struct running_seen *s)
 }
 
 /* "memory 42 %, 3.1 GiB", or the phase. */
-static void put_progress(const struct running_seen *s)
+static void print_status_progress(const struct running_seen *s)
 {
 	const json_t *p = json_object_get(s->state, "progress");
 	const json_int_t done = json_integer_value(json_object_get(p, "bytes"));
@@ -75,7 +75,7 @@ static void put_progress(const struct running_seen *s)
 	char size[TEXT_SIZE_MAX], shown[256];
 
 	if (!label || done < 0) {
-		text_printable(text_of(s, "phase"), shown, sizeof(shown));
+		text_printable(seen_text(s, "phase"), shown, sizeof(shown));
 		printf("%s", shown);
 		return;
 	}
@@ -87,39 +87,40 @@ static void put_progress(const struct running_seen *s)
 	printf("%s", size);
 }
 
-static void put_text(const char *front, const struct running_seen *s, const char *key)
+static void print_status_text(const char *front, const struct running_seen *s, const char *key)
 {
 	char shown[4096];
 
-	text_printable(text_of(s, key), shown, sizeof(shown));
+	text_printable(seen_text(s, key), shown, sizeof(shown));
 	if (shown[0])
 		printf("%s%s", front, shown);
 }
 
-static void put_line(const struct running_seen *s)
+static void print_status_line(const struct running_seen *s)
 {
 	switch (s->how) {
 	case RUNNING_RUNS:
 		printf("running: process %" PRIu64, s->pid);
-		put_text(" since ", s, "begin");
+		print_status_text(" since ", s, "begin");
 		printf(", ");
-		put_progress(s);
-		put_text(", stopping: ", s, "stopping");
-		put_text("; ", s, "output");
+		print_status_progress(s);
+		print_status_text(", stopping: ", s, "stopping");
+		print_status_text("; ", s, "output");
 		break;
 	case RUNNING_ENDED:
 		printf("ended: exit code %d", s->exit_code);
-		put_text(", ", s,
-			 json_is_string(json_object_get(s->state, "error")) ? "error" : "outcome");
-		put_text("; ", s, "where");
-		put_text(", root ", s, "root");
+		print_status_text(", ", s,
+				  json_is_string(json_object_get(s->state, "error")) ? "error"
+										     : "outcome");
+		print_status_text("; ", s, "where");
+		print_status_text(", root ", s, "root");
 		break;
 	case RUNNING_DIED:
 		printf("died: process %" PRIu64, s->pid);
-		put_text(", last heard of at ", s, "updated");
+		print_status_text(", last heard of at ", s, "updated");
 		printf(", ");
-		put_progress(s);
-		put_text("; what it wrote is in ", s, "where");
+		print_status_progress(s);
+		print_status_text("; what it wrote is in ", s, "where");
 		break;
 	}
 	putchar('\n');
@@ -153,6 +154,6 @@ enum status status_print(struct cli *cli, const struct running_seen *s, bool jso
 	cli->answer = answer_of(s);
 	if (json)
 		return json_print(status_json(s), 0, e);
-	put_line(s);
+	print_status_line(s);
 	return ST_OK;
 }

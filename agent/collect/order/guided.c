@@ -52,7 +52,7 @@
  * Makes a piece of what is to go out next: of a page that was captured twice, the first capture
  * goes first. False: there is nothing.
  */
-static bool emit(struct guided_feed *f, struct stream_piece *p)
+static bool emit_piece(struct guided_feed *f, struct stream_piece *p)
 {
 	if (slots_next(f->slots, p))
 		return true;
@@ -227,7 +227,7 @@ static void step_check(struct guided_feed *f)
  * A group is gone through in one call, and only then there is something to go out, unless it is too
  * large for the stage.
  */
-static enum status go_on(struct guided_feed *f, struct err *e)
+static enum status run_guided_step(struct guided_feed *f, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -282,13 +282,13 @@ static enum status guided_next(struct stream_feed *feed, struct stream_piece *p,
 	struct guided_feed *f = (struct guided_feed *)feed;
 	enum status st = ST_OK;
 
-	while (!st && !emit(f, p)) {
+	while (!st && !emit_piece(f, p)) {
 		if (f->step == STEP_REST && !guided__take_waiting(f)) {
 			st = next_rest(f, p);
 			if (st != ST_END || !guided__take_waiting(f))
 				return st;
 		}
-		st = go_on(f, e);
+		st = run_guided_step(f, e);
 	}
 	return st;
 }
@@ -312,7 +312,7 @@ static void close_guided(struct stream_feed *feed)
 	free(f);
 }
 
-static bool allocate(struct guided_feed *f)
+static bool allocate_guided_feed(struct guided_feed *f)
 {
 	f->group.tables = malloc(GROUP_TABLES * sizeof(*f->group.tables));
 	f->group.runs = malloc(GROUP_RUNS * sizeof(*f->group.runs));
@@ -347,7 +347,7 @@ static enum status open_guided(const struct memory_plan *plan, struct memory_res
 		.set = &f->captured[0],
 	};
 	physmem_drv_init(&f->mem, plan->source, clock_mono_ns);
-	st = allocate(f) ? ST_OK : err_nomem(e);
+	st = allocate_guided_feed(f) ? ST_OK : err_nomem(e);
 	for (size_t i = 0; i < CAPTURES && !st; i++)
 		st = walk_set_init(&f->captured[i], f->sweep.ranges, e);
 	if (!st)

@@ -208,7 +208,7 @@ static bool is_frame_wanted(struct guided_feed *f, const struct frame_run *r, ui
 }
 
 /* The next page of the runs that is to be read; false behind the last. */
-static bool next_page(struct guided_feed *f, uint64_t *pa)
+static bool next_group_page(struct guided_feed *f, uint64_t *pa)
 {
 	struct group *g = &f->group;
 
@@ -225,12 +225,12 @@ static bool next_page(struct guided_feed *f, uint64_t *pa)
 }
 
 /* A run of neighbours that were captured `*pass` times, at most `most` pages. */
-static size_t next_run(struct guided_feed *f, size_t most, uint64_t *ret, unsigned *pass)
+static size_t next_group_run(struct guided_feed *f, size_t most, uint64_t *ret, unsigned *pass)
 {
 	uint64_t pa;
 	size_t n = 0;
 
-	for (; n < most && next_page(f, &pa); n++, f->group.page++) {
+	for (; n < most && next_group_page(f, &pa); n++, f->group.page++) {
 		const unsigned times = captures_of(f, pa);
 
 		if (!n) {
@@ -255,7 +255,7 @@ void guided__read_frames(struct guided_feed *f)
 	size_t n;
 
 	while (p->n_extents < STAGE_PAGES && !f->sweep.skip &&
-	       (n = next_run(f, STAGE_PAGES - stage->pages, &address, &pass))) {
+	       (n = next_group_run(f, STAGE_PAGES - stage->pages, &address, &pass))) {
 		sweep_read(&f->sweep, p, stage->pages, address, n);
 		stage->pages += n;
 		if (pass) {

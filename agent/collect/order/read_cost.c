@@ -15,7 +15,7 @@
 #define READS_MIN 64
 
 /* What was long ago counts half, and later nothing: a machine gets busy, or a link slow. */
-static void halve(struct read_cost *c)
+static void halve_counts(struct read_cost *c)
 {
 	c->reads /= 2;
 	c->pages /= 2;
@@ -31,7 +31,7 @@ void read_cost_add(struct read_cost *c, size_t pages, uint64_t ns)
 	if (pages > PAGES_MAX)
 		return;
 	if (c->reads == READS_MAX)
-		halve(c);
+		halve_counts(c);
 	c->reads++;
 	c->pages += n;
 	c->pages_squared += n * n;

@@ -151,7 +151,7 @@ size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed)
  */
 
 /* The bits that say that it was read so often. */
-static uint64_t *bits_of(struct slots_area *f, unsigned pass)
+static uint64_t *slot_bits_of(struct slots_area *f, unsigned pass)
 {
 	return pass ? f->again : f->read;
 }
@@ -172,7 +172,7 @@ static void stage_page(struct slots *s, struct slots_area *f, uint64_t page)
 {
 	const struct rsz_extent one = extent_of(f, page);
 
-	flip_bit(bits_of(f, one.pass), page);
+	flip_bit(slot_bits_of(f, one.pass), page);
 	if (!s->n_extents || !slots_join(&s->extents[s->n_extents - 1], &one))
 		s->extents[s->n_extents++] = one;
 }
@@ -254,7 +254,7 @@ static bool take_stage(struct slots *s, struct stream_piece *p)
 
 		flip_bits(f->due, x);
 		if (!x->end) {
-			flip_bits(bits_of(f, x->pass), x);
+			flip_bits(slot_bits_of(f, x->pass), x);
 			s->counts.failed += rsz_extent_pages(x);
 			continue;
 		}
@@ -279,7 +279,7 @@ static bool take_stage(struct slots *s, struct stream_piece *p)
  */
 
 /* How long the memory may wait now. */
-static uint64_t allowance(struct slots *s)
+static uint64_t wait_allowance(struct slots *s)
 {
 	const uint64_t now = clock_mono_ns();
 	uint64_t all;
@@ -297,7 +297,7 @@ bool slots_next(struct slots *s, struct stream_piece *p)
 	if (!s)
 		return false;
 	s->round++;
-	most = allowance(s);
+	most = wait_allowance(s);
 	begin_stage(s);
 	if (cache_lookups_take(s->lookups, &s->files[s->file].file, p))
 		return true;

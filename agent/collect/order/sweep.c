@@ -70,8 +70,8 @@ bool sweep_reads_beside(const struct memory_plan *plan)
 }
 
 /* The extent's pages lie `at` pages into the piece's. */
-static void show_pages(const struct sweep *s, const struct stream_piece *p,
-		       const struct rsz_extent *x, size_t at)
+static void show_extent_pages(const struct sweep *s, const struct stream_piece *p,
+			      const struct rsz_extent *x, size_t at)
 {
 	const uint8_t *bytes = p->data + at * PAGE_SIZE;
 	const struct page_status *status = p->pages + at;
@@ -124,7 +124,7 @@ void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t add
 {
 	read_extent(s, p, at, address, pages, DRV_BESIDE);
 	if (!is_stopped(s))
-		show_pages(s, p, &p->extents[p->n_extents - 1], at);
+		show_extent_pages(s, p, &p->extents[p->n_extents - 1], at);
 }
 
 static void skip_pages(const struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
@@ -138,7 +138,7 @@ static void skip_pages(const struct sweep *s, struct stream_piece *p, size_t at,
 		p->pages[at + i] = (struct page_status){ PAGE_SKIPPED, s->skip };
 }
 
-static bool wanted(const struct sweep *s, uint64_t pa)
+static bool is_page_wanted(const struct sweep *s, uint64_t pa)
 {
 	return !s->set || walk_set_has(s->set, pa) == s->inside;
 }
@@ -147,17 +147,17 @@ static bool wanted(const struct sweep *s, uint64_t pa)
  * The next run of at most `most` (not 0) wanted pages, which does not cross a multiple of `cut`
  * bytes (0: does not matter): so the same memory is cut in the same places. 0 behind the last.
  */
-static size_t next_run(struct sweep *s, size_t most, uint64_t cut, uint64_t *ret)
+static size_t next_wanted_run(struct sweep *s, size_t most, uint64_t cut, uint64_t *ret)
 {
 	while (s->range < s->ranges->count) {
 		const struct range *r = &s->ranges->at[s->range];
 		const uint64_t pages = range_bytes(*r) >> PAGE_SHIFT;
 		size_t n = 0;
 
-		while (s->page < pages && !wanted(s, r->first + (s->page << PAGE_SHIFT)))
+		while (s->page < pages && !is_page_wanted(s, r->first + (s->page << PAGE_SHIFT)))
 			s->page++;
 		*ret = r->first + (s->page << PAGE_SHIFT);
-		while (n < most && s->page < pages && wanted(s, *ret + n * PAGE_SIZE)) {
+		while (n < most && s->page < pages && is_page_wanted(s, *ret + n * PAGE_SIZE)) {
 			n++;
 			s->page++;
 			if (cut && (*ret + n * PAGE_SIZE) % cut == 0)
@@ -184,7 +184,7 @@ static size_t gap_ahead(const struct sweep *s, size_t most)
 	most = s->unreadable ? 0 : read_cost_gap(&s->cost, MIN(GAP_PAGES, most), 0);
 	pthread_mutex_unlock(&counting);
 	for (size_t n = 1; n <= most && s->page + n < pages; n++)
-		if (wanted(s, r->first + ((s->page + n) << PAGE_SHIFT)))
+		if (is_page_wanted(s, r->first + ((s->page + n) << PAGE_SHIFT)))
 			return n;
 	return 0;
 }
@@ -195,13 +195,13 @@ static size_t gap_ahead(const struct sweep *s, size_t most)
  */
 static size_t next_request(struct sweep *s, size_t most, uint64_t *ret)
 {
-	size_t n = next_run(s, most, 0, ret), gap;
+	size_t n = next_wanted_run(s, most, 0, ret), gap;
 	uint64_t at;
 
 	while (n && n < most && (gap = gap_ahead(s, most - n - 1))) {
 		s->page += gap;
 		n += gap;
-		n += next_run(s, most - n, 0, &at);
+		n += next_wanted_run(s, most - n, 0, &at);
 	}
 	return n;
 }
@@ -211,8 +211,8 @@ static size_t run_at(const struct sweep *s, uint64_t address, size_t pages, bool
 {
 	size_t n = 1;
 
-	*ret_wanted = wanted(s, address);
-	while (n < pages && wanted(s, address + n * PAGE_SIZE) == *ret_wanted)
+	*ret_wanted = is_page_wanted(s, address);
+	while (n < pages && is_page_wanted(s, address + n * PAGE_SIZE) == *ret_wanted)
 		n++;
 	return n;
 }
@@ -223,7 +223,7 @@ static void keep_pages(const struct sweep *s, struct stream_piece *p, const stru
 {
 	stream_piece_keep(p, x, from, at);
 	if (!is_stopped(s))
-		show_pages(s, p, x, at);
+		show_extent_pages(s, p, x, at);
 }
 
 /* Of the extent that was read last, the wanted pages. Returns how many. */
@@ -325,7 +325,7 @@ enum status sweep_next(struct sweep *s, struct stream_piece *p)
 	size_t at = 0, n;
 
 	while (at < most && p->n_extents < STREAM_EXTENTS) {
-		n = skip || !s->set ? next_run(s, most - at, cut, &address)
+		n = skip || !s->set ? next_wanted_run(s, most - at, cut, &address)
 				    : next_request(s, most - at, &address);
 		if (!n)
 			break;

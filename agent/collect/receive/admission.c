@@ -85,7 +85,7 @@ static uint64_t remembered_until(const struct source *s)
 }
 
 /* There is always one without guests. */
-static struct source *source_of(struct admission *a, const char *address)
+static struct source *source_of_address(struct admission *a, const char *address)
 {
 	uint8_t key[SOCKET_SOURCE_SIZE];
 	struct source *spare = NULL;
@@ -135,7 +135,7 @@ static unsigned seconds_of(enum offence what)
  * Guests
  */
 
-static void count(struct admission *a, const struct guest *g, int by)
+static void count_guest(struct admission *a, const struct guest *g, int by)
 {
 	a->count[g->stage] += (unsigned)by;
 	g->source->guests[g->stage] += (unsigned)by;
@@ -143,10 +143,10 @@ static void count(struct admission *a, const struct guest *g, int by)
 
 static void move(struct admission *a, struct guest *g, enum guest_stage to, uint64_t now)
 {
-	count(a, g, -1);
+	count_guest(a, g, -1);
 	g->stage = to;
 	g->since_ns = now;
-	count(a, g, 1);
+	count_guest(a, g, 1);
 }
 
 struct search {
@@ -163,7 +163,7 @@ static bool is_spared(const struct source *s, uint64_t now)
 	return is_known(s, now) && s->guests[GUEST_STARTING] <= ADMISSION_KEPT;
 }
 
-static bool fits(const struct search *q, const struct guest *g)
+static bool fits_search(const struct search *q, const struct guest *g)
 {
 	return g->stage == q->stage && (!q->only || g->source == q->only) &&
 	       (g->since_ns <= q->before_ns || is_penalised(g->source, q->now_ns)) &&
@@ -183,12 +183,12 @@ static bool goes_first(const struct search *q, const struct guest *a, const stru
 	return a->since_ns < b->since_ns;
 }
 
-static struct guest *choose(const struct admission *a, const struct search *q)
+static struct guest *choose_guest(const struct admission *a, const struct search *q)
 {
 	struct guest *ret = NULL;
 
 	for (struct guest *g = a->guests; g; g = g->next)
-		if (fits(q, g) && (!ret || goes_first(q, g, ret)))
+		if (fits_search(q, g) && (!ret || goes_first(q, g, ret)))
 			ret = g;
 	return ret;
 }
@@ -199,18 +199,18 @@ struct guest *admission_come(struct admission *a, struct guest *g, const char *a
 	struct guest *leaves = NULL;
 
 	if (a->count[GUEST_SILENT] >= ADMISSION_SILENT_MOST)
-		leaves = choose(a, &(struct search){ .stage = GUEST_SILENT,
-						     .before_ns = now_ns,
-						     .now_ns = now_ns });
+		leaves = choose_guest(a, &(struct search){ .stage = GUEST_SILENT,
+							   .before_ns = now_ns,
+							   .now_ns = now_ns });
 	if (leaves)
 		move(a, leaves, GUEST_LEAVING, now_ns);
 	*g = (struct guest){ .next = a->guests,
-			     .source = source_of(a, address),
+			     .source = source_of_address(a, address),
 			     .stage = GUEST_SILENT,
 			     .since_ns = now_ns };
 	a->guests = g;
 	g->source->n++;
-	count(a, g, 1);
+	count_guest(a, g, 1);
 	return leaves;
 }
 
@@ -235,8 +235,8 @@ static bool must_drop_early(const struct admission *a)
 }
 
 /* One more than there may be. False: the newcomer has no place. */
-static bool make_room(const struct admission *a, const struct guest *g, uint64_t now,
-		      struct guest **ret_leaves)
+static bool make_room_for_guest(const struct admission *a, const struct guest *g, uint64_t now,
+				struct guest **ret_leaves)
 {
 	const bool known = is_known(g->source, now);
 	const unsigned n = a->count[GUEST_STARTING], full = a->options.full;
@@ -246,12 +246,12 @@ static bool make_room(const struct admission *a, const struct guest *g, uint64_t
 				       .now_ns = now };
 	struct search any = others;
 
-	*ret_leaves = choose(a, &others);
+	*ret_leaves = choose_guest(a, &others);
 	if (*ret_leaves || n < full || (known && n < full + ADMISSION_KEPT))
 		return true;
 	any.spare_known = false;
 	if (known)
-		*ret_leaves = choose(a, &any);
+		*ret_leaves = choose_guest(a, &any);
 	return *ret_leaves != NULL;
 }
 
@@ -264,12 +264,12 @@ bool admission_start(struct admission *a, struct guest *g, uint64_t now_ns,
 
 	*ret_leaves = NULL;
 	if (most && s->guests[GUEST_STARTING] >= most)
-		*ret_leaves = choose(a, &(struct search){ .stage = GUEST_STARTING,
-							  .only = s,
-							  .before_ns = now_ns,
-							  .now_ns = now_ns });
+		*ret_leaves = choose_guest(a, &(struct search){ .stage = GUEST_STARTING,
+								.only = s,
+								.before_ns = now_ns,
+								.now_ns = now_ns });
 	else if (must_drop_early(a))
-		ret = make_room(a, g, now_ns, ret_leaves);
+		ret = make_room_for_guest(a, g, now_ns, ret_leaves);
 	if (*ret_leaves)
 		move(a, *ret_leaves, GUEST_LEAVING, now_ns);
 	if (ret)
@@ -285,7 +285,7 @@ void admission_welcome(struct admission *a, struct guest *g, uint64_t now_ns)
 
 void admission_expect(struct admission *a, const char *address, uint64_t now_ns)
 {
-	source_of(a, address)->known_until_ns = now_ns + KNOWN_NS;
+	source_of_address(a, address)->known_until_ns = now_ns + KNOWN_NS;
 }
 
 void admission_seat(struct admission *a, struct guest *g, uint64_t now_ns)
@@ -305,7 +305,7 @@ void admission_go(struct admission *a, struct guest *g, enum offence what, uint6
 	while (*at != g)
 		at = &(*at)->next;
 	*at = g->next;
-	count(a, g, -1);
+	count_guest(a, g, -1);
 	g->source->n--;
 	if (seconds_of(what) && a->options.penalty_s)
 		punish(a, g->source, seconds_of(what), now_ns);

@@ -38,7 +38,8 @@ struct checker {
 	bool over; /* the thread has put down its result */
 };
 
-static enum status read_fully(struct checker *c, uint64_t off, void *p, size_t len, struct err *e)
+static enum status read_received(struct checker *c, uint64_t off, void *p, size_t len,
+				 struct err *e)
 {
 	uint8_t *at = p;
 
@@ -63,7 +64,7 @@ static enum status hash_up_to(struct checker *c, uint64_t end, struct err *e)
 {
 	while (c->hashed < end && !c->quit) {
 		const size_t n = (size_t)MIN(end - c->hashed, STEP);
-		const enum status st = read_fully(c, c->hashed, c->buf, n, e);
+		const enum status st = read_received(c, c->hashed, c->buf, n, e);
 
 		if (st)
 			return st;
@@ -110,7 +111,7 @@ static enum status grow_read_at(struct blob *b, uint64_t off, void *p, size_t le
 	if (st || off >= b->size)
 		return st;
 	*got = (size_t)MIN(len, b->size - off);
-	return read_fully(c, off, p, *got, e);
+	return read_received(c, off, p, *got, e);
 }
 
 static enum status begins_like_age(struct checker *c, bool *ret, struct err *e)
@@ -123,7 +124,7 @@ static enum status begins_like_age(struct checker *c, bool *ret, struct err *e)
 	return st;
 }
 
-static enum finding finding_of(enum rsz_end end)
+static enum finding finding_of_end(enum rsz_end end)
 {
 	switch (end) {
 	case RSZ_END_SEALED:
@@ -149,11 +150,11 @@ static enum status check_container(struct checker *c, struct err *e)
 	if (st && st != ST_CORRUPT)
 		return st;
 	c->result.end = end;
-	c->result.finding = finding_of(end.end);
+	c->result.finding = finding_of_end(end.end);
 	return ST_OK;
 }
 
-static enum status check(struct checker *c, struct err *e)
+static enum status check_received(struct checker *c, struct err *e)
 {
 	bool encrypted;
 	enum status st = begins_like_age(c, &encrypted, e);
@@ -173,7 +174,7 @@ static void *checker_thread(void *arg)
 	struct checker *c = arg;
 
 	sha256_begin(c->hash);
-	c->result.st = check(c, &c->result.why);
+	c->result.st = check_received(c, &c->result.why);
 	sha256_end(c->hash, c->result.sha256);
 	pthread_mutex_lock(&c->lock);
 	c->over = true;

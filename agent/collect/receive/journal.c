@@ -108,7 +108,7 @@ uint64_t journal_size(const struct journal *j)
  * Of a line that could not be written, or synced, nothing stays: a later sync would call it written
  * (upload.h), and a reader would believe it.
  */
-static void take_back(struct journal *j)
+static void truncate_journal(struct journal *j)
 {
 	j->broken = j->disk->truncate(j->fd, j->size) || lseek(j->fd, 0, SEEK_END) < 0;
 }
@@ -134,7 +134,7 @@ static enum status write_line(struct journal *j, const char *text, struct err *e
 	return st;
 }
 
-static enum status append(struct journal *j, const char *text, struct err *e)
+static enum status append_journal_line(struct journal *j, const char *text, struct err *e)
 {
 	enum status st;
 
@@ -144,7 +144,7 @@ static enum status append(struct journal *j, const char *text, struct err *e)
 	else
 		st = write_line(j, text, e);
 	if (st && !j->broken)
-		take_back(j);
+		truncate_journal(j);
 	pthread_mutex_unlock(&j->lock);
 	return st;
 }
@@ -163,7 +163,7 @@ enum status journal_write(struct journal *j, const char *event, const struct jso
 	json_decref(line);
 	if (!text)
 		return err_nomem(e);
-	st = append(j, text, e);
+	st = append_journal_line(j, text, e);
 	free(text);
 	return st;
 }

@@ -28,7 +28,7 @@ static bool ends_with(const char *text, const char *end)
 	return len >= tail && !strcmp(text + len - tail, end);
 }
 
-static bool begins_with(const char *text, const char *with)
+static bool name_begins_with(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
 }
@@ -47,10 +47,10 @@ static enum kind kind_of(const char *name, char id[static UPLOAD_ID_HEX])
 	if (!strcmp(suffix, ".rsz") || !strcmp(suffix, ".age") || !strcmp(suffix, ".data"))
 		return WHOLE;
 	if (!strcmp(suffix, ".rsz.state") ||
-	    (begins_with(suffix, ".rsz.state.") && ends_with(suffix, PARTIAL_SUFFIX)))
+	    (name_begins_with(suffix, ".rsz.state.") && ends_with(suffix, PARTIAL_SUFFIX)))
 		return STATE;
-	return begins_with(suffix, ".rsz.") && ends_with(suffix, PARTIAL_SUFFIX) ? PARTIAL
-										 : NOT_OURS;
+	return name_begins_with(suffix, ".rsz.") && ends_with(suffix, PARTIAL_SUFFIX) ? PARTIAL
+										      : NOT_OURS;
 }
 
 uint64_t leftovers_size_at(const char *path)
@@ -64,7 +64,7 @@ uint64_t leftovers_size_at(const char *path)
 }
 
 /* One that nobody has open. A receiver with another log may be about to write there. */
-static bool is_empty(const char *path)
+static bool is_file_empty(const char *path)
 {
 	int fd = -1;
 	bool ret;
@@ -86,7 +86,7 @@ static bool is_owned(const struct upload *u, const char *name)
 }
 
 /* A state is counted with its file. */
-static void keep(struct settling *s, const char *path, enum kind kind)
+static void count_kept(struct settling *s, const char *path, enum kind kind)
 {
 	if (kind == STATE)
 		return;
@@ -120,10 +120,10 @@ static enum status settle_one(void *arg, const char *name, enum folder_kind is, 
 		return ST_OK;
 	if (asprintf(&path, "%s/%s", s->dir, name) < 0)
 		return err_nomem(e);
-	if (kind == STATE ? !has_file(s, name) : kind == PARTIAL && is_empty(path))
+	if (kind == STATE ? !has_file(s, name) : kind == PARTIAL && is_file_empty(path))
 		(void)!os_remove(path);
 	else
-		keep(s, path, kind);
+		count_kept(s, path, kind);
 	return ST_OK;
 }
 

@@ -82,7 +82,7 @@ static void tell_caller(struct receiver *r, const char *address, const char *wha
 		log_warning("receive-caller", "%s: %s", address, what);
 }
 
-static void go(struct receiver *r, struct guest *g, enum offence what)
+static void release_guest(struct receiver *r, struct guest *g, enum offence what)
 {
 	pthread_mutex_lock(&r->lock);
 	admission_go(r->admission, g, what, clock__mono_ns());
@@ -148,7 +148,7 @@ static enum offence talk(struct caller *c, struct link *l, const char *pin, bool
 	return st == ST_END ? OFFENCE_DAWDLED : OFFENCE_NONE;
 }
 
-static enum offence serve(struct caller *c)
+static enum offence serve_caller(struct caller *c)
 {
 	const struct receiver_options *o = c->receiver->options;
 	const struct link_options how = { .stall_ms = STALL_MS, .stop = must_stop, .arg = c };
@@ -166,7 +166,7 @@ static void *caller_thread(void *arg)
 {
 	struct caller *c = arg;
 
-	go(c->receiver, &c->guest, serve(c));
+	release_guest(c->receiver, &c->guest, serve_caller(c));
 	atomic_store(&c->over, true);
 	return NULL;
 }
@@ -191,7 +191,7 @@ static void hang_up(struct caller *c, enum offence what)
 {
 	socket_close(c->socket);
 	c->used = false;
-	go(c->receiver, &c->guest, what);
+	release_guest(c->receiver, &c->guest, what);
 }
 
 /*
@@ -225,7 +225,7 @@ static void drop(struct guest *g)
 }
 
 /* Whoever finds no place is hung up on, and tries again. */
-static void begin(struct caller *c)
+static void begin_caller(struct caller *c)
 {
 	struct receiver *r = c->receiver;
 	struct guest *leaves;
@@ -252,7 +252,7 @@ static void hear(struct caller *c)
 	if (socket_peek(c->socket, &first, &there, NULL)) {
 		hang_up(c, OFFENCE_NOISE);
 	} else if (there && first == TLS_HANDSHAKE) {
-		begin(c);
+		begin_caller(c);
 	} else if (there) {
 		tell_caller(c->receiver, c->address, "speaks no TLS");
 		hang_up(c, OFFENCE_NOISE);
@@ -363,7 +363,7 @@ static void drop_all_silent(struct receiver *r)
 			hang_up(&r->callers[i], OFFENCE_NONE);
 }
 
-static enum status run(struct receiver *r, net_socket listening, struct err *e)
+static enum status accept_until_stopped(struct receiver *r, net_socket listening, struct err *e)
 {
 	const struct receiver_options *o = r->options;
 	char address[SOCKET_ADDRESS_MAX];
@@ -407,7 +407,7 @@ static enum status open_and_run(struct receiver *r, struct err *e)
 		return st;
 	}
 	store_expected(r->store, expect, r);
-	st = run(r, listening, e);
+	st = accept_until_stopped(r, listening, e);
 	store_close(r->store);
 	return st;
 }

@@ -33,14 +33,14 @@ struct session {
 	bool dawdled;      /* HELLO never came */
 };
 
-static uint64_t now(void)
+static uint64_t session_now(void)
 {
 	return clock__mono_ns();
 }
 
 static unsigned ms_since(uint64_t ns)
 {
-	return (unsigned)MIN((now() - ns) / (NS_PER_SECOND / 1000), UINT32_MAX);
+	return (unsigned)MIN((session_now() - ns) / (NS_PER_SECOND / 1000), UINT32_MAX);
 }
 
 static enum status send_ack(struct session *s, struct err *e)
@@ -78,8 +78,8 @@ static void tell_seated(const struct session *s, bool is)
 		s->options->seated(s->options->arg, is);
 }
 
-static enum status greet(struct session *s, const struct frame *f, atomic_bool *evicted,
-			 struct frame_refused *why)
+static enum status answer_hello(struct session *s, const struct frame *f, atomic_bool *evicted,
+				struct frame_refused *why)
 {
 	const struct frame_hello *hello = &f->hello;
 	struct frame welcome = { .type = FRAME_WELCOME };
@@ -96,7 +96,7 @@ static enum status greet(struct session *s, const struct frame *f, atomic_bool *
 	if (st)
 		return st;
 	tell_seated(s, true);
-	s->heard_ns = now();
+	s->heard_ns = session_now();
 	welcome.welcome = (struct frame_welcome){
 		.version = FRAME_VERSION,
 		.idle_s = s->options->idle_s,
@@ -128,8 +128,8 @@ static void tell_complete(const struct session *s, const struct frame_end *end)
 			file, d->total, finding_name(d->finding), sha256);
 }
 
-static enum status take_data(struct session *s, const struct frame_data *d,
-			     struct frame_refused *why)
+static enum status receive_data(struct session *s, const struct frame_data *d,
+				struct frame_refused *why)
 {
 	const enum status st =
 		store_append(s->options->store, s->upload, d, &s->options->peer, why);
@@ -137,7 +137,7 @@ static enum status take_data(struct session *s, const struct frame_data *d,
 	if (st)
 		return st;
 	if (!s->new_ns)
-		s->new_ns = now();
+		s->new_ns = session_now();
 	if (s->upload->position - s->upload->durable < SYNC_BYTES && ms_since(s->new_ns) < SYNC_MS)
 		return ST_OK;
 	return sync_and_say(s, why);
@@ -192,8 +192,8 @@ static bool hash_fits(const struct frame_end *end, const uint8_t found[static SH
 	       (!end->sealed && !memcmp(none, end->sha256, SHA256_SIZE));
 }
 
-static enum status complete(struct session *s, const struct frame_end *end,
-			    struct frame_refused *why)
+static enum status complete_upload(struct session *s, const struct frame_end *end,
+				   struct frame_refused *why)
 {
 	struct upload *u = s->upload;
 	struct checked found;
@@ -222,7 +222,7 @@ static enum status take_end(struct session *s, const struct frame_end *end,
 			    struct frame_refused *why)
 {
 	struct frame f = { .type = FRAME_DONE };
-	enum status st = s->upload->complete ? ST_OK : complete(s, end, why);
+	enum status st = s->upload->complete ? ST_OK : complete_upload(s, end, why);
 
 	if (st)
 		return st;
@@ -236,14 +236,14 @@ static enum status take_end(struct session *s, const struct frame_end *end,
 	return frame_send(&s->talk, &f, NULL) ? ST_END : ST_OK;
 }
 
-static enum status take(struct session *s, const struct frame *f, struct frame_refused *why)
+static enum status handle_frame(struct session *s, const struct frame *f, struct frame_refused *why)
 {
 	enum status st;
 
 	switch (f->type) {
 	case FRAME_DATA:
-		st = take_data(s, &f->data, why);
-		s->heard_ns = now();
+		st = receive_data(s, &f->data, why);
+		s->heard_ns = session_now();
 		return st;
 	case FRAME_PING:
 		return sync_and_say(s, why);
@@ -266,8 +266,7 @@ static enum status judge_idle(struct session *s, struct frame_refused *why)
 	if (ms_since(s->heard_ns) < patience_ms(s))
 		return ST_OK;
 	s->dawdled = !s->upload;
-	return store_refuse(why, REFUSED_IDLE, "no data for %u seconds",
-			    patience_ms(s) / 1000);
+	return store_refuse(why, REFUSED_IDLE, "no data for %u seconds", patience_ms(s) / 1000);
 }
 
 /* Nothing came for a while: what is new becomes durable. */
@@ -288,7 +287,8 @@ static unsigned wait_ms(const struct session *s)
 }
 
 /* What a failed read means. */
-static enum status judge_read(enum status st, const struct err *e, struct frame_refused *why)
+static enum status refuse_failed_read(enum status st, const struct err *e,
+				      struct frame_refused *why)
 {
 	if (st == ST_CORRUPT)
 		return store_refuse(why, REFUSED_BAD, "%s", e->message);
@@ -297,7 +297,8 @@ static enum status judge_read(enum status st, const struct err *e, struct frame_
 	return ST_END;
 }
 
-static enum status talk(struct session *s, atomic_bool *evicted, struct frame_refused *why)
+static enum status talk_to_sender(struct session *s, atomic_bool *evicted,
+				  struct frame_refused *why)
 {
 	enum status st = ST_OK;
 
@@ -309,11 +310,11 @@ static enum status talk(struct session *s, atomic_bool *evicted, struct frame_re
 		if (st == ST_NOT_MINE)
 			st = take_silence(s, why);
 		else if (st)
-			st = judge_read(st, &e, why);
+			st = refuse_failed_read(st, &e, why);
 		else if (!s->upload)
-			st = greet(s, &f, evicted, why);
+			st = answer_hello(s, &f, evicted, why);
 		else
-			st = take(s, &f, why);
+			st = handle_frame(s, &f, why);
 		if (!st && !s->over)
 			st = judge_idle(s, why);
 	}
@@ -335,10 +336,10 @@ static void go_on_unless_dropped(struct session *s)
 }
 
 /* Until the sender has closed, too. */
-static void linger(struct session *s)
+static void linger_before_close(struct session *s)
 {
 	struct link *l = s->talk.link;
-	const uint64_t began = now();
+	const uint64_t began = session_now();
 	uint8_t dropped[4096];
 	size_t got;
 
@@ -360,7 +361,7 @@ static void tell_refusal(struct session *s, const struct frame_refused *why)
 			    refusal_name(why->reason), why->text);
 	go_on_unless_dropped(s);
 	if (!frame_send(&s->talk, &f, NULL))
-		linger(s);
+		linger_before_close(s);
 }
 
 /* As much as came is kept; the sender may have gone for good. */
@@ -379,7 +380,7 @@ static void leave_upload(struct session *s)
 
 enum status session_run(struct link *l, const struct session_options *o, atomic_bool *evicted)
 {
-	struct session s = { .options = o, .heard_ns = now() };
+	struct session s = { .options = o, .heard_ns = session_now() };
 	struct frame_refused why = { 0 };
 	enum status st;
 
@@ -389,13 +390,13 @@ enum status session_run(struct link *l, const struct session_options *o, atomic_
 	if (o->unwelcome)
 		st = store_refuse(&why, REFUSED_UNWELCOME, "this sender's key is unknown to it");
 	else
-		st = talk(&s, evicted, &why);
+		st = talk_to_sender(&s, evicted, &why);
 	/* First of all: the same sender may be waiting for it. */
 	leave_upload(&s);
 	if (st == ST_OUTPUT)
 		tell_refusal(&s, &why);
 	else if (!st)
-		linger(&s);
+		linger_before_close(&s);
 	frame_link_deinit(&s.talk);
 	return s.dawdled ? ST_END : ST_OK;
 }

@@ -54,7 +54,7 @@ enum status store_refuse(struct frame_refused *why, enum refusal reason, const c
 }
 
 /* A failure of our own: its message is for our log; paths are none of the sender's business. */
-static enum status refuse_disk(struct frame_refused *why, bool full, const struct err *e)
+static enum status refuse_for_disk(struct frame_refused *why, bool full, const struct err *e)
 {
 	log_warning("receive-disk", "%s", e->message);
 	return full ? store_refuse(why, REFUSED_FULL, "its disk is full")
@@ -67,7 +67,7 @@ static uint64_t size_counted(uint64_t bytes)
 }
 
 /* So many bytes of it are in the total from now on. */
-static void count(struct store *s, struct upload *u, uint64_t bytes)
+static void count_upload(struct store *s, struct upload *u, uint64_t bytes)
 {
 	s->total += bytes - u->counted;
 	u->counted = bytes;
@@ -182,7 +182,7 @@ static enum status settle_complete(struct store *s, struct upload *u, struct err
 	if (os_exists(partial))
 		st = upload_name(u, u->done.finding, e);
 	if (os_exists(named))
-		count(s, u, size_counted(u->done.total));
+		count_upload(s, u, size_counted(u->done.total));
 	return st;
 }
 
@@ -190,7 +190,7 @@ static enum status settle_complete(struct store *s, struct upload *u, struct err
  * False: its file is gone, or was emptied when it was about to be forgotten. So nothing of it was
  * acknowledged, or somebody has taken it away.
  */
-static bool is_there(struct store *s, struct upload *u)
+static bool is_partial_there(struct store *s, struct upload *u)
 {
 	_cleanup_free_ char *partial = path_in(s, u->file, PARTIAL_SUFFIX);
 	const uint64_t size = partial ? leftovers_size_at(partial) : 0;
@@ -199,7 +199,7 @@ static bool is_there(struct store *s, struct upload *u)
 		return false;
 	/* What is durable shows when it is opened. If that fails, it still holds something. */
 	u->position = size;
-	count(s, u, size_counted(size));
+	count_upload(s, u, size_counted(size));
 	return true;
 }
 
@@ -233,13 +233,13 @@ static enum status settle_all(struct store *s, struct err *e)
 			return err_nomem(e);
 		if (u->complete)
 			st = settle_complete(s, u, e);
-		else if (!is_there(s, u))
+		else if (!is_partial_there(s, u))
 			upload_table_remove(&s->uploads, u);
 	}
 	return st;
 }
 
-static enum status check_folder(const char *dir, struct err *e)
+static enum status check_store_folder(const char *dir, struct err *e)
 {
 	_cleanup_free_ char *inside = NULL;
 
@@ -264,7 +264,7 @@ enum status store_open(const struct store_options *o, struct store **ret, struct
 	s->clock = timed_cond_init(&s->released);
 	s->dir = strdup(o->dir);
 	s->log_path = o->log ? strdup(o->log) : s->dir ? path_in(s, "witness.jsonl", "") : NULL;
-	st = s->dir && s->log_path ? check_folder(s->dir, e) : err_nomem(e);
+	st = s->dir && s->log_path ? check_store_folder(s->dir, e) : err_nomem(e);
 	s->seats = calloc(o->max_senders, sizeof(struct upload *));
 	if (!st)
 		st = s->seats ? upload_table_init(&s->uploads, e) : err_nomem(e);
@@ -455,21 +455,21 @@ static enum status make_room(struct store *s, const char *pin, struct frame_refu
 					   "it is serving --max-senders senders already");
 }
 
-static void forget(struct store *s, struct upload *u)
+static void forget_upload(struct store *s, struct upload *u)
 {
-	count(s, u, 0);
+	count_upload(s, u, 0);
 	set_promised(s, u, 0);
 	if (u->begun)
 		upload_remove(u);
 	upload_table_remove(&s->uploads, u);
 }
 
-static void disown(struct store *s, struct upload *u)
+static void disown_upload(struct store *s, struct upload *u)
 {
 	pthread_mutex_lock(&s->lock);
 	take_from(s, u);
 	if (!u->complete && !u->position && !u->waited_for)
-		forget(s, u);
+		forget_upload(s, u);
 	close_oldest(s);
 	pthread_cond_broadcast(&s->released);
 	pthread_mutex_unlock(&s->lock);
@@ -514,9 +514,9 @@ static enum status old_upload(struct store *s, struct upload *u, const struct st
 }
 
 /* From now on it is the session's. */
-static enum status own(struct store *s, const struct frame_hello *hello,
-		       const struct store_peer *peer, atomic_bool *evicted, struct upload **ret,
-		       struct frame_refused *why)
+static enum status own_upload(struct store *s, const struct frame_hello *hello,
+			      const struct store_peer *peer, atomic_bool *evicted,
+			      struct upload **ret, struct frame_refused *why)
 {
 	char id[UPLOAD_ID_HEX];
 	struct upload *u;
@@ -540,14 +540,14 @@ static enum status own(struct store *s, const struct frame_hello *hello,
 }
 
 /* This takes as long as the disk does: without the lock, as all that only the owner touches. */
-static enum status open_again(struct store *s, struct upload *u, struct frame_refused *why)
+static enum status reopen_upload(struct store *s, struct upload *u, struct frame_refused *why)
 {
 	struct err e = ERR_INIT;
 
 	if (upload_reopen(u, &e))
-		return refuse_disk(why, false, &e);
+		return refuse_for_disk(why, false, &e);
 	pthread_mutex_lock(&s->lock);
-	count(s, u, size_counted(u->position));
+	count_upload(s, u, size_counted(u->position));
 	pthread_mutex_unlock(&s->lock);
 	return ST_OK;
 }
@@ -557,16 +557,16 @@ enum status store_claim(struct store *s, const struct frame_hello *hello,
 			struct frame_refused *why)
 {
 	struct upload *u = NULL;
-	enum status st = own(s, hello, peer, evicted, &u, why);
+	enum status st = own_upload(s, hello, peer, evicted, &u, why);
 
 	if (st)
 		return st;
 	if (u->begun && !u->complete && !u->open)
-		st = open_again(s, u, why);
+		st = reopen_upload(s, u, why);
 	if (!st && hello->acknowledged > (u->complete ? u->done.total : u->durable))
 		st = store_refuse(why, REFUSED_LOST, "it has less of this upload than before");
 	if (st) {
-		disown(s, u);
+		disown_upload(s, u);
 		return st;
 	}
 	if (!u->complete)
@@ -585,11 +585,12 @@ void store_release(struct store *s, struct upload *u, const struct store_peer *p
 		if (store_log_broke_off(s->log, u, peer, &e))
 			log_warning("receive-log", "%s", e.message);
 	}
-	disown(s, u);
+	disown_upload(s, u);
 }
 
 /* Before they are written: two senders cannot both have the last room. ST_OUTPUT, with *why. */
-static enum status reserve(struct store *s, struct upload *u, size_t len, struct frame_refused *why)
+static enum status reserve_upload_room(struct store *s, struct upload *u, size_t len,
+				       struct frame_refused *why)
 {
 	const uint64_t bytes = size_counted(u->position + len);
 	enum status st = ST_OK;
@@ -601,16 +602,16 @@ static enum status reserve(struct store *s, struct upload *u, size_t len, struct
 		st = store_refuse(why, REFUSED_FULL,
 				  "the room that it has left is for uploads that came first");
 	else
-		count(s, u, bytes);
+		count_upload(s, u, bytes);
 	u->heard_ns = clock__mono_ns();
 	pthread_mutex_unlock(&s->lock);
 	return st;
 }
 
-static void give_back(struct store *s, struct upload *u)
+static void release_upload_room(struct store *s, struct upload *u)
 {
 	pthread_mutex_lock(&s->lock);
-	count(s, u, u->begun ? size_counted(u->position) : 0);
+	count_upload(s, u, u->begun ? size_counted(u->position) : 0);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -648,7 +649,7 @@ enum status store_append(struct store *s, struct upload *u, const struct frame_d
 	if (!range_fits(d->offset, d->len, store_max_size(s)))
 		return store_refuse(why, REFUSED_TOO_LARGE, "its --max-size is %" PRIu64 " bytes",
 				    store_max_size(s));
-	st = reserve(s, u, d->len, why);
+	st = reserve_upload_room(s, u, d->len, why);
 	if (st)
 		return st;
 	st = begin_upload(s, u, peer, &e);
@@ -656,8 +657,8 @@ enum status store_append(struct store *s, struct upload *u, const struct frame_d
 		st = upload_append(u, d->at, d->len, &full, &e);
 	if (!st)
 		return ST_OK;
-	give_back(s, u);
-	return refuse_disk(why, full, &e);
+	release_upload_room(s, u);
+	return refuse_for_disk(why, full, &e);
 }
 
 static void set_done(struct upload *u, const struct frame_end *end, const struct checked *found)
@@ -690,5 +691,5 @@ enum status store_complete(struct store *s, struct upload *u, const struct frame
 		pthread_mutex_unlock(&s->lock);
 		st = upload_name(u, u->done.finding, &e);
 	}
-	return st ? refuse_disk(why, false, &e) : ST_OK;
+	return st ? refuse_for_disk(why, false, &e) : ST_OK;
 }

@@ -6,14 +6,14 @@
 #include "agent/shared/program/text.h"
 #include "formats/base/bytes.h"
 
-static const char *text_of(json_t *line, const char *key)
+static const char *log_line_text(json_t *line, const char *key)
 {
 	const char *text = json_string_value(json_object_get(line, key));
 
 	return text ? text : "";
 }
 
-static uint64_t number_of(json_t *line, const char *key)
+static uint64_t log_line_number(json_t *line, const char *key)
 {
 	const json_int_t n = json_integer_value(json_object_get(line, key));
 
@@ -22,7 +22,7 @@ static uint64_t number_of(json_t *line, const char *key)
 
 static bool hex_of(json_t *line, const char *key, size_t bytes, uint8_t *ret)
 {
-	const char *text = text_of(line, key);
+	const char *text = log_line_text(line, key);
 
 	return strlen(text) == 2 * bytes && text_from_hex(text, 2 * bytes, ret);
 }
@@ -63,16 +63,16 @@ static enum status find_or_add(struct upload_table *t, const char *id, struct up
 /* Again, if it was forgotten because it held nothing. */
 static void take_beginning(struct upload *u, json_t *line)
 {
-	snprintf(u->file, sizeof(u->file), "%s", text_of(line, "file"));
-	snprintf(u->peer, sizeof(u->peer), "%s", text_of(line, "peer"));
-	snprintf(u->address, sizeof(u->address), "%s", text_of(line, "address"));
-	snprintf(u->name, sizeof(u->name), "%s", text_of(line, "name"));
+	snprintf(u->file, sizeof(u->file), "%s", log_line_text(line, "file"));
+	snprintf(u->peer, sizeof(u->peer), "%s", log_line_text(line, "peer"));
+	snprintf(u->address, sizeof(u->address), "%s", log_line_text(line, "address"));
+	snprintf(u->name, sizeof(u->name), "%s", log_line_text(line, "name"));
 }
 
 static bool take_finding(json_t *line, enum finding *ret)
 {
 	for (int v = FOUND_NO_CONTAINER; v <= FOUND_ENCRYPTED; v++)
-		if (!strcmp(text_of(line, "verified"), finding_name((enum finding)v))) {
+		if (!strcmp(log_line_text(line, "verified"), finding_name((enum finding)v))) {
 			*ret = (enum finding)v;
 			return true;
 		}
@@ -83,9 +83,9 @@ static void take_complete(struct upload *u, json_t *line)
 {
 	struct frame_done *d = &u->done;
 
-	d->total = number_of(line, "bytes");
-	d->whole = number_of(line, "whole_bytes");
-	d->records = number_of(line, "records");
+	d->total = log_line_number(line, "bytes");
+	d->whole = log_line_number(line, "whole_bytes");
+	d->records = log_line_number(line, "records");
 	if (!hex_of(line, "root", SHA256_SIZE, d->root))
 		memset(d->root, 0, SHA256_SIZE);
 	u->complete =
@@ -94,7 +94,7 @@ static void take_complete(struct upload *u, json_t *line)
 
 enum status store_log_take(void *arg, json_t *line, struct err *e)
 {
-	const char *event = text_of(line, "event"), *id = text_of(line, "id");
+	const char *event = log_line_text(line, "event"), *id = log_line_text(line, "id");
 	const bool complete = !strcmp(event, "complete");
 	uint8_t bytes[FRAME_ID_SIZE];
 	struct upload *u = NULL;
@@ -102,7 +102,8 @@ enum status store_log_take(void *arg, json_t *line, struct err *e)
 
 	if (!complete && strcmp(event, "began") != 0)
 		return ST_OK;
-	if (!hex_of(line, "id", sizeof(bytes), bytes) || !is_our_file(text_of(line, "file"), id))
+	if (!hex_of(line, "id", sizeof(bytes), bytes) ||
+	    !is_our_file(log_line_text(line, "file"), id))
 		return ST_OK;
 	st = find_or_add(arg, id, &u, e);
 	if (st)

@@ -31,7 +31,7 @@ static char *state_path(const struct upload *u)
 }
 
 /* The number has always the same width, so that it is overwritten where it stands. */
-static void state_text(const struct upload *u, uint64_t durable, char ret[static STATE_MAX])
+static void durable_state_text(const struct upload *u, uint64_t durable, char ret[static STATE_MAX])
 {
 	snprintf(ret, STATE_MAX, "{\"durable\":%20" PRIu64 ",\"id\":\"%s\",\"peer\":\"%s\"}\n",
 		 durable, u->id, u->peer);
@@ -42,7 +42,7 @@ static enum status create_state(const struct upload *u, struct err *e)
 	_cleanup_free_ char *path = state_path(u);
 	char text[STATE_MAX];
 
-	state_text(u, 0, text);
+	durable_state_text(u, 0, text);
 	return path ? own_file_create(path, text, e) : err_nomem(e);
 }
 
@@ -74,7 +74,7 @@ static enum status write_durable(struct upload *u, struct err *e)
 	char text[STATE_MAX];
 	enum status st;
 
-	state_text(u, u->position, text);
+	durable_state_text(u, u->position, text);
 	if (lseek(u->state, 0, SEEK_SET))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s.state", u->path);
 	fd_sink_init(&out, u->state, u->file);
@@ -198,7 +198,7 @@ static bool is_full(int failed)
 }
 
 /* Nothing of it, as if it had not been tried; else what is there is not known any more. */
-static enum status take_back(struct upload *u, int failed, bool *full, struct err *e)
+static enum status truncate_failed_write(struct upload *u, int failed, bool *full, struct err *e)
 {
 	*full = is_full(failed);
 	if (u->disk->truncate(u->fd, u->position) || lseek(u->fd, (off_t)u->position, SEEK_SET) < 0)
@@ -213,7 +213,7 @@ void upload_end(struct upload *u)
 }
 
 /* A checker that has seen an end takes nothing more: who goes on begins with a new one. */
-static enum status go_on(struct upload *u, struct err *e)
+static enum status reopen_ended(struct upload *u, struct err *e)
 {
 	if (!u->ended)
 		return ST_OK;
@@ -223,7 +223,7 @@ static enum status go_on(struct upload *u, struct err *e)
 
 enum status upload_append(struct upload *u, const void *p, size_t len, bool *full, struct err *e)
 {
-	const enum status st = go_on(u, e);
+	const enum status st = reopen_ended(u, e);
 	const uint8_t *at = p;
 
 	*full = false;
@@ -235,7 +235,7 @@ enum status upload_append(struct upload *u, const void *p, size_t len, bool *ful
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return take_back(u, n ? errno : ENOSPC, full, e);
+			return truncate_failed_write(u, n ? errno : ENOSPC, full, e);
 		at += n;
 		left -= (size_t)n;
 	}
@@ -288,7 +288,7 @@ static void forget_state(const struct upload *u)
 }
 
 /* `path` with another last component. */
-static char *beside(const struct upload *u, const char *file)
+static char *path_beside(const struct upload *u, const char *file)
 {
 	const int folder = (int)(strlen(u->path) - strlen(u->file));
 	char *ret = NULL;
@@ -304,7 +304,7 @@ enum status upload_name(struct upload *u, enum finding v, struct err *e)
 	enum status st;
 
 	upload_choose_name(u, v, file);
-	to = beside(u, file);
+	to = path_beside(u, file);
 	if (!from || !to)
 		return err_nomem(e);
 	upload_close(u);

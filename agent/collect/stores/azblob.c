@@ -27,13 +27,13 @@ static struct azblob *azblob_of(struct remote *r)
 static const struct remote_result done = { .end = REMOTE_DONE };
 static const struct remote_result never = { .end = REMOTE_NEVER };
 
-static struct remote_result no_memory(struct err *e)
+static struct remote_result azblob_no_memory(struct err *e)
 {
 	err_nomem(e);
 	return never;
 }
 
-static struct remote_result taken(struct err *e)
+static struct remote_result azblob_name_taken(struct err *e)
 {
 	err_set(e, ST_OUTPUT, "exists; --force replaces it");
 	return never;
@@ -91,7 +91,7 @@ static enum status check_sas(const char *query, struct err *e)
 }
 
 /* Which rights there are; of a SAS by a stored policy (si=) nobody knows. */
-static bool may(const struct azblob *b, char right)
+static bool has_sas_right(const struct azblob *b, char right)
 {
 	size_t len;
 	const char *rights = sas_parameter(b->sas, "sp", &len);
@@ -122,11 +122,11 @@ static enum status open_azblob(struct azblob *b, const char *url, struct err *e)
 	b->url = url;
 	b->url_len = strcspn(url, "?");
 	b->sas = url + b->url_len + 1;
-	if (!may(b, 'w') && !may(b, 'c'))
+	if (!has_sas_right(b, 'w') && !has_sas_right(b, 'c'))
 		return err_set(
 			e, ST_USAGE,
 			"azblob: the SAS does not allow writing: it needs sp=c, or better sp=cw");
-	if (b->o->lock.mode && !may(b, 'i'))
+	if (b->o->lock.mode && !has_sas_right(b, 'i'))
 		return err_set(e, ST_USAGE,
 			       "azblob: --object-lock needs a SAS that allows immutability "
 			       "policies (sp=cwi)");
@@ -169,8 +169,8 @@ static size_t piece_size(uint64_t expected)
 	return (size_t)MAX(AZBLOB_BLOCK_LEAST, (least + MIB - 1) / MIB * MIB);
 }
 
-static struct remote_result put_block(struct azblob *b, uint64_t number, const void *p, size_t len,
-				      struct err *e)
+static struct remote_result azblob_put_block(struct azblob *b, uint64_t number, const void *p,
+					     size_t len, struct err *e)
 {
 	char query[64 + AZBLOB_ID_SIZE], id[AZBLOB_ID_SIZE];
 	struct http_answer a = { 0 };
@@ -187,7 +187,7 @@ static struct remote_result put_block(struct azblob *b, uint64_t number, const v
 	return r;
 }
 
-static bool take_etag(struct azblob *b, const struct http_answer *a)
+static bool keep_blob_etag(struct azblob *b, const struct http_answer *a)
 {
 	size_t len = 0;
 	const char *etag = http_answer_header(a, "etag", &len);
@@ -209,7 +209,7 @@ struct remote_result azblob__look(struct azblob *b, enum azblob_there *ret, uint
 	size_t len;
 
 	*ret = THERE_UNKNOWN;
-	if (!may(b, 'r'))
+	if (!has_sas_right(b, 'r'))
 		return done;
 	r = azblob__ask(b, &ask, &a, code, e);
 	if (r.end == REMOTE_DONE) {
@@ -217,7 +217,7 @@ struct remote_result azblob__look(struct azblob *b, enum azblob_there *ret, uint
 
 		*ret = THERE_BLOB;
 		*ret_len = size ? strtoull(size, NULL, 10) : 0;
-		take_etag(b, &a);
+		keep_blob_etag(b, &a);
 	} else if (a.status == 404 && strcmp(code, "ContainerNotFound") != 0) {
 		*ret = THERE_NOTHING;
 		r = done;
@@ -229,7 +229,7 @@ struct remote_result azblob__look(struct azblob *b, enum azblob_there *ret, uint
 }
 
 /* A store that tells no time leaves our own clock. */
-static void begin_lock(struct azblob *b)
+static void azblob_begin_lock(struct azblob *b)
 {
 	object_lock_begin(&b->remote.lock, b->date ? b->date : clock__wall_ns() / NS_PER_SECOND);
 }
@@ -246,13 +246,13 @@ static struct remote_result azblob_begin(struct remote *remote, struct err *e)
 		return r;
 	b->etag[0] = '\0';
 	if (there == THERE_BLOB && !b->o->replace)
-		return taken(e);
+		return azblob_name_taken(e);
 	b->looked = there == THERE_NOTHING;
 	b->remote.piece_size = piece_size(b->o->expected);
-	r = put_block(b, AZBLOB_PROBE, "", 1, e);
+	r = azblob_put_block(b, AZBLOB_PROBE, "", 1, e);
 	/* By the store's clock, which only an answer tells. */
 	if (r.end == REMOTE_DONE)
-		begin_lock(b);
+		azblob_begin_lock(b);
 	return r;
 }
 
@@ -287,15 +287,16 @@ static struct remote_result ask_commit(struct azblob *b, size_t n, size_t proven
 {
 	_cleanup_free_ char *body = NULL;
 	/* Who may only create cannot prove anything later, and has to know what went out twice. */
-	struct azblob_request ask = {
-		.method = "PUT", .query = "&comp=blocklist", .sum = true, .anew = !may(b, 'w')
-	};
+	struct azblob_request ask = { .method = "PUT",
+				      .query = "&comp=blocklist",
+				      .sum = true,
+				      .anew = !has_sas_right(b, 'w') };
 	struct http_answer a = { 0 };
 	struct remote_result r;
 
 	body = block_list(b, n, proven, &ask.len);
 	if (!body)
-		return no_memory(e);
+		return azblob_no_memory(e);
 	ask.body = body;
 	if (!proven && b->etag[0])
 		ask.if_match = b->etag;
@@ -305,7 +306,7 @@ static struct remote_result ask_commit(struct azblob *b, size_t n, size_t proven
 	if (r.end == REMOTE_DONE) {
 		b->committed = n;
 		b->unsure = 0;
-		if (!take_etag(b, &a))
+		if (!keep_blob_etag(b, &a))
 			b->etag[0] = '\0';
 	}
 	if (r.end == REMOTE_AGAIN)
@@ -320,7 +321,7 @@ static bool is_condition(const char *code)
 	       !strcmp(code, "UnauthorizedBlobOverwrite");
 }
 
-static struct remote_result not_known(struct err *e)
+static struct remote_result azblob_commit_unknown(struct err *e)
 {
 	err_set(e, ST_OUTPUT,
 		"the answer to the final request was lost, and a blob has the name now: probably "
@@ -333,21 +334,22 @@ static struct remote_result not_known(struct err *e)
  * connection that it had kept breaks, so it can be us, too, if nothing is known to be lost.
  * Whatever list of ours was taken, the blocks of the shortest one are committed then.
  */
-static struct remote_result prove(struct azblob *b, size_t n, struct err *e)
+static struct remote_result prove_committed(struct azblob *b, size_t n, struct err *e)
 {
 	char code[AZBLOB_CODE_MAX];
 	size_t proven = b->unsure ? b->unsure : n;
 	struct remote_result r;
 
-	if (!may(b, 'w'))
-		return b->unsure ? not_known(e) : taken(e);
+	if (!has_sas_right(b, 'w'))
+		return b->unsure ? azblob_commit_unknown(e) : azblob_name_taken(e);
 	if (b->committed)
 		proven = b->committed;
 	r = ask_commit(b, n, proven, code, e);
-	return r.end == REMOTE_NEVER && !strcmp(code, "InvalidBlockList") ? taken(e) : r;
+	return r.end == REMOTE_NEVER && !strcmp(code, "InvalidBlockList") ? azblob_name_taken(e)
+									  : r;
 }
 
-static struct remote_result commit(struct azblob *b, size_t n, struct err *e)
+static struct remote_result azblob_commit(struct azblob *b, size_t n, struct err *e)
 {
 	char code[AZBLOB_CODE_MAX];
 	struct remote_result r;
@@ -355,9 +357,9 @@ static struct remote_result commit(struct azblob *b, size_t n, struct err *e)
 	if (b->committed == n && !b->unsure && n)
 		return done;
 	if (b->resumed)
-		return prove(b, n, e);
+		return prove_committed(b, n, e);
 	r = ask_commit(b, n, 0, code, e);
-	return r.end == REMOTE_NEVER && is_condition(code) ? prove(b, n, e) : r;
+	return r.end == REMOTE_NEVER && is_condition(code) ? prove_committed(b, n, e) : r;
 }
 
 /*
@@ -367,11 +369,11 @@ static struct remote_result commit(struct azblob *b, size_t n, struct err *e)
 /*
  * Where we may not look, the first block is committed at once: not after hours is the name taken.
  */
-static struct remote_result claim(struct azblob *b, struct err *e)
+static struct remote_result claim_blob_name(struct azblob *b, struct err *e)
 {
-	if (b->looked || b->o->replace || !may(b, 'w'))
+	if (b->looked || b->o->replace || !has_sas_right(b, 'w'))
 		return done;
-	return commit(b, 1, e);
+	return azblob_commit(b, 1, e);
 }
 
 static struct remote_result azblob_put(struct remote *remote, const struct remote_piece *p,
@@ -385,12 +387,12 @@ static struct remote_result azblob_put(struct remote *remote, const struct remot
 			AZBLOB_BLOCKS_MAX);
 		return never;
 	}
-	r = put_block(b, p->number, p->at, p->len, e);
+	r = azblob_put_block(b, p->number, p->at, p->len, e);
 	if (r.end != REMOTE_DONE)
 		return r;
 	b->n_blocks = MAX(b->n_blocks, (size_t)p->number + 1);
 	if (!p->number)
-		r = claim(b, e);
+		r = claim_blob_name(b, e);
 	if (r.end == REMOTE_DONE)
 		*acknowledged = p->offset + p->len;
 	return r;
@@ -400,11 +402,11 @@ static struct remote_result azblob_checkpoint(struct remote *remote, struct err 
 {
 	struct azblob *b = azblob_of(remote);
 
-	if (!may(b, 'w')) {
+	if (!has_sas_right(b, 'w')) {
 		err_set(e, ST_OUTPUT, "the SAS allows only one write (use sp=cw)");
 		return never;
 	}
-	return commit(b, b->n_blocks, e);
+	return azblob_commit(b, b->n_blocks, e);
 }
 
 static struct remote_result azblob_finish(struct remote *remote, uint64_t total, bool sealed,
@@ -417,7 +419,7 @@ static struct remote_result azblob_finish(struct remote *remote, uint64_t total,
 		err_set(e, ST_OUTPUT, "blocks are missing");
 		return never;
 	}
-	return commit(b, n, e);
+	return azblob_commit(b, n, e);
 }
 
 /*
@@ -434,7 +436,7 @@ static struct remote_result azblob_lock(struct remote *remote, struct err *e)
 	char code[AZBLOB_CODE_MAX];
 	struct remote_result r;
 
-	begin_lock(b);
+	azblob_begin_lock(b);
 	r = azblob__ask(b, &ask, &a, code, e);
 	if (r.end != REMOTE_AGAIN)
 		b->remote.lock.seen = r.end == REMOTE_DONE ? LOCK_SEEN : LOCK_MISSING;
@@ -456,7 +458,7 @@ static struct remote_result azblob_abandon(struct remote *remote, struct err *e)
 	char code[AZBLOB_CODE_MAX];
 	struct remote_result r;
 
-	if (!b->committed || !b->etag[0] || !may(b, 'd'))
+	if (!b->committed || !b->etag[0] || !has_sas_right(b, 'd'))
 		return done;
 	r = azblob__ask(b, &ask, &a, code, e);
 	if (a.status == 404 || a.status == 403)
@@ -469,7 +471,7 @@ static struct remote_result azblob_abandon(struct remote *remote, struct err *e)
 static struct remote_result azblob_probe(struct remote *remote, const void *p, size_t len,
 					 struct err *e)
 {
-	return put_block(azblob_of(remote), AZBLOB_PROBE, p, len, e);
+	return azblob_put_block(azblob_of(remote), AZBLOB_PROBE, p, len, e);
 }
 
 const struct remote_ops remote_azblob = {

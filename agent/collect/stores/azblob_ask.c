@@ -45,8 +45,8 @@ static const char *mode_of(const struct object_lock *l)
 	return l->mode == LOCK_COMPLIANCE ? "Locked" : "Unlocked";
 }
 
-static enum status ask_once(struct azblob *b, const struct azblob_request *r,
-			    struct http_answer *ret, bool *again, struct err *e)
+static enum status azblob_ask_once(struct azblob *b, const struct azblob_request *r,
+				   struct http_answer *ret, bool *again, struct err *e)
 {
 	char sum[STORE_MD5_SIZE] = "";
 	char until[sizeof("Sun, 31 Jan 2027 12:00:00 GMT")] = "";
@@ -121,7 +121,7 @@ static const struct store_error known[] = {
 	  "exists, and the SAS does not allow replacing it" },
 };
 
-static const char *advice_of_status(unsigned status)
+static const char *azblob_status_advice(unsigned status)
 {
 	switch (status) {
 	case 401:
@@ -154,11 +154,12 @@ static void find_code(const struct http_answer *a, char ret[static AZBLOB_CODE_M
 	}
 }
 
-static struct remote_result judge(const struct http_answer *a, const char *code, struct err *e)
+static struct remote_result judge_azblob_answer(const struct http_answer *a, const char *code,
+						struct err *e)
 {
 	if (a->status >= 200 && a->status < 300)
 		return (struct remote_result){ .end = REMOTE_DONE };
-	return store_judge(a, code, known, ARRAY_SIZE(known), advice_of_status(a->status), e);
+	return store_judge(a, code, known, ARRAY_SIZE(known), azblob_status_advice(a->status), e);
 }
 
 struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *r,
@@ -168,12 +169,12 @@ struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *
 	bool again = false;
 
 	ret_code[0] = '\0';
-	if (ask_once(b, r, ret, &again, e)) {
+	if (azblob_ask_once(b, r, ret, &again, e)) {
 		ret->status = 0;
 		return (struct remote_result){ .end = again ? REMOTE_AGAIN : REMOTE_NEVER };
 	}
 	if (ret->date)
 		b->date = ret->date;
 	find_code(ret, ret_code);
-	return judge(ret, ret_code, e);
+	return judge_azblob_answer(ret, ret_code, e);
 }

@@ -35,7 +35,8 @@ struct waiting {
 
 typedef void take_waiting(struct azblob *b, const struct waiting *w, void *arg);
 
-static bool walk(struct azblob *b, const struct http_answer *a, take_waiting *take, void *arg)
+static bool each_waiting_block(struct azblob *b, const struct http_answer *a, take_waiting *take,
+			       void *arg)
 {
 	struct waiting w = { .name = "" };
 	struct xml x;
@@ -66,7 +67,7 @@ static struct remote_result list_waiting(struct azblob *b, take_waiting *take, v
 	char code[AZBLOB_CODE_MAX];
 	struct remote_result r = azblob__ask(b, &ask, &a, code, e);
 
-	if (r.end == REMOTE_DONE && !walk(b, &a, take, arg)) {
+	if (r.end == REMOTE_DONE && !each_waiting_block(b, &a, take, arg)) {
 		err_set(e, ST_OUTPUT, "the list of blocks is malformed");
 		r = never;
 	}
@@ -119,7 +120,7 @@ static bool parse_name(const char *name, struct run *ret)
 }
 
 /* The probe is no block of an upload. */
-static void note_run(struct azblob *b, const struct waiting *w, void *arg)
+static void note_azblob_run(struct azblob *b, const struct waiting *w, void *arg)
 {
 	struct runs *runs = arg;
 	struct run r = { .size = w->size }, *same = NULL;
@@ -140,7 +141,7 @@ static void note_run(struct azblob *b, const struct waiting *w, void *arg)
  * Blocks before the first one that waits are in the blob, and all as large; where there are none,
  * the first one that waits tells it.
  */
-static void take_run(struct azblob *b, const struct run *r, uint64_t committed)
+static void resume_azblob_run(struct azblob *b, const struct run *r, uint64_t committed)
 {
 	memcpy(b->run, r->name, sizeof(b->run));
 	b->remote.piece_size = (size_t)(r->first ? committed / r->first : r->size);
@@ -171,15 +172,15 @@ static const struct run *choose_run(const struct azblob *b, const struct runs *r
 static struct remote_result find_run(struct azblob *b, uint64_t committed, struct err *e)
 {
 	struct runs runs = { 0 };
-	struct remote_result r = list_waiting(b, note_run, &runs, e);
+	struct remote_result r = list_waiting(b, note_azblob_run, &runs, e);
 	const struct run *run = r.end == REMOTE_DONE ? choose_run(b, &runs, e) : NULL;
 
 	if (run)
-		take_run(b, run, committed);
+		resume_azblob_run(b, run, committed);
 	return r.end == REMOTE_DONE && !run ? never : r;
 }
 
-static struct remote_result take_state(struct azblob *b, const json_t *state, struct err *e)
+static struct remote_result azblob_use_state(struct azblob *b, const json_t *state, struct err *e)
 {
 	const char *run = json_string_value(json_object_get(state, "run"));
 	const json_int_t size = json_integer_value(json_object_get(state, "piece_size"));
@@ -200,7 +201,7 @@ static struct remote_result take_state(struct azblob *b, const json_t *state, st
  */
 
 /* sizes: of each block that waits, 0: none does. */
-static void take_listed(struct azblob *b, const struct waiting *w, void *sizes)
+static void note_waiting_size(struct azblob *b, const struct waiting *w, void *sizes)
 {
 	char id[AZBLOB_ID_SIZE];
 	struct run r;
@@ -223,7 +224,7 @@ static struct remote_result count_waiting(struct azblob *b, uint64_t *has, struc
 		err_nomem(e);
 		return never;
 	}
-	r = list_waiting(b, take_listed, sizes, e);
+	r = list_waiting(b, note_waiting_size, sizes, e);
 	while (r.end == REMOTE_DONE && b->n_blocks < AZBLOB_BLOCKS_MAX && sizes[b->n_blocks] &&
 	       sizes[b->n_blocks] <= whole && *has % whole == 0)
 		*has += sizes[b->n_blocks++];
@@ -248,7 +249,7 @@ struct remote_result azblob__resume(struct remote *remote, const json_t *state, 
 				    struct err *e)
 {
 	struct azblob *b = (struct azblob *)remote;
-	struct remote_result r = state ? take_state(b, state, e) : done;
+	struct remote_result r = state ? azblob_use_state(b, state, e) : done;
 	enum azblob_there there;
 
 	*ret_has = 0;

@@ -39,8 +39,8 @@ static size_t next_size(size_t size, uint64_t took_ns, uint64_t begin)
 	return size;
 }
 
-static enum remote_end send(struct remote *r, const uint8_t *noise, struct link_speed *ret,
-			    struct err *e)
+static enum remote_end send_noise(struct remote *r, const uint8_t *noise, struct link_speed *ret,
+				  struct err *e)
 {
 	const uint64_t begin = clock__mono_ns();
 	size_t size = PIECE_LEAST, last = 0;
@@ -66,7 +66,7 @@ static enum remote_end send(struct remote *r, const uint8_t *noise, struct link_
 }
 
 /* From here on a signal does not keep it from being taken back. */
-static void take_back(struct network *n, struct remote *r, struct link_speed *ret)
+static void abandon_probe(struct network *n, struct remote *r, struct link_speed *ret)
 {
 	struct err why = ERR_INIT;
 
@@ -78,15 +78,15 @@ static void take_back(struct network *n, struct remote *r, struct link_speed *re
 		snprintf(ret->left, sizeof(ret->left), "%s", r->ops->probe_leaves);
 }
 
-static enum status measure(struct network *n, struct remote *r, const uint8_t *noise,
-			   struct link_speed *ret, struct err *e)
+static enum status measure_link(struct network *n, struct remote *r, const uint8_t *noise,
+				struct link_speed *ret, struct err *e)
 {
 	if (r->ops->begin(r, e).end != REMOTE_DONE)
 		return interrupted() ? ST_INTERRUPTED : ST_OUTPUT;
 	e->message[0] = '\0'; /* of a name that is free */
-	if (send(r, noise, ret, e) != REMOTE_DONE)
+	if (send_noise(r, noise, ret, e) != REMOTE_DONE)
 		ret->rate = 0;
-	take_back(n, r, ret);
+	abandon_probe(n, r, ret);
 	return interrupted() ? interrupt_status(e) : ST_OK;
 }
 
@@ -103,7 +103,7 @@ enum status link_probe(struct network *n, struct link_speed *ret, struct err *e)
 	if (!st && !r->ops->probe)
 		err_set(e, ST_OUTPUT, "--probe-link cannot measure this kind of address");
 	else if (!st)
-		st = measure(n, r, noise, ret, e);
+		st = measure_link(n, r, noise, ret, e);
 	if (st)
 		err_add(e, st, "%s", n->shown);
 	remote_destroy(r);

@@ -82,7 +82,7 @@ enum status network_options_check(const struct cli *cli, const struct network_op
  * Keys
  */
 
-static const char *trim(const char *at, const char **end)
+static const char *trim_key_text(const char *at, const char **end)
 {
 	while (at < *end && isspace((unsigned char)*at))
 		at++;
@@ -98,14 +98,14 @@ static enum status replace_secret(struct secret *s, const char *text, size_t len
 	return secret_set(s, text, len, e);
 }
 
-static enum status set_text(char **at, const char *text, size_t len, struct err *e)
+static enum status set_key_text(char **at, const char *text, size_t len, struct err *e)
 {
 	free(*at);
 	*at = text_copy(text, len);
 	return *at ? ST_OK : err_nomem(e);
 }
 
-static bool is_named(const char *name, size_t len, const char *want)
+static bool is_key_named(const char *name, size_t len, const char *want)
 {
 	if (len > 4 && !strncasecmp(name, "aws_", 4) && strncasecmp(want, "aws_", 4) != 0) {
 		name += 4;
@@ -114,41 +114,41 @@ static bool is_named(const char *name, size_t len, const char *want)
 	return strlen(want) == len && !strncasecmp(name, want, len);
 }
 
-static enum status take_key(const char *name, size_t n, const char *value, size_t len,
-			    struct remote_keys *ret, struct err *e)
+static enum status set_remote_key(const char *name, size_t n, const char *value, size_t len,
+				  struct remote_keys *ret, struct err *e)
 {
-	if (is_named(name, n, "access_key_id"))
+	if (is_key_named(name, n, "access_key_id"))
 		return replace_secret(&ret->id, value, len, e);
-	if (is_named(name, n, "secret_access_key"))
+	if (is_key_named(name, n, "secret_access_key"))
 		return replace_secret(&ret->secret, value, len, e);
-	if (is_named(name, n, "session_token"))
+	if (is_key_named(name, n, "session_token"))
 		return replace_secret(&ret->token, value, len, e);
-	if (is_named(name, n, "region") || is_named(name, n, "default_region"))
-		return set_text(&ret->region, value, len, e);
-	if (is_named(name, n, "endpoint_url") || is_named(name, n, "endpoint_url_s3"))
-		return set_text(&ret->endpoint, value, len, e);
+	if (is_key_named(name, n, "region") || is_key_named(name, n, "default_region"))
+		return set_key_text(&ret->region, value, len, e);
+	if (is_key_named(name, n, "endpoint_url") || is_key_named(name, n, "endpoint_url_s3"))
+		return set_key_text(&ret->endpoint, value, len, e);
 	return ST_OK;
 }
 
-static enum status take_line(const char *at, const char *end, struct remote_keys *ret,
-			     struct err *e)
+static enum status parse_key_line(const char *at, const char *end, struct remote_keys *ret,
+				  struct err *e)
 {
 	const char *equals, *value, *name_end;
 
-	at = trim(at, &end);
+	at = trim_key_text(at, &end);
 	if (end - at > 7 && !strncmp(at, "export ", 7))
-		at = trim(at + 7, &end);
+		at = trim_key_text(at + 7, &end);
 	equals = at < end ? memchr(at, '=', (size_t)(end - at)) : NULL;
 	if (!equals || *at == '#' || *at == ';')
 		return ST_OK;
 	name_end = equals;
-	at = trim(at, &name_end);
-	value = trim(equals + 1, &end);
+	at = trim_key_text(at, &name_end);
+	value = trim_key_text(equals + 1, &end);
 	if (end - value >= 2 && (*value == '"' || *value == '\'') && end[-1] == *value) {
 		value++;
 		end--;
 	}
-	return take_key(at, (size_t)(name_end - at), value, (size_t)(end - value), ret, e);
+	return set_remote_key(at, (size_t)(name_end - at), value, (size_t)(end - value), ret, e);
 }
 
 enum status network_parse_keys(const char *text, struct remote_keys *ret, struct err *e)
@@ -162,7 +162,7 @@ enum status network_parse_keys(const char *text, struct remote_keys *ret, struct
 		if (text[strspn(text, " \t")] == '[' && sections++)
 			return err_set(e, ST_USAGE,
 				       "has several profiles; keep the one to be used");
-		st = take_line(text, end, ret, e);
+		st = parse_key_line(text, end, ret, e);
 		text = *end ? end + 1 : end;
 	}
 	return st;
@@ -175,7 +175,7 @@ static enum status environment_text(const char *const *names, char **ret, struct
 		const char *text = getenv(*names);
 
 		if (text && *text)
-			return set_text(ret, text, strlen(text), e);
+			return set_key_text(ret, text, strlen(text), e);
 	}
 	return ST_OK;
 }
@@ -318,8 +318,8 @@ static enum status read_proxy(struct network *n, const char *proxy, struct err *
 	return st ? err_add(e, st, "--proxy") : ST_OK;
 }
 
-static enum status read_all(struct network *n, const struct network_options *o, const char *output,
-			    struct err *e)
+static enum status read_network_options(struct network *n, const struct network_options *o,
+					const char *output, struct err *e)
 {
 	enum status st = read_address(n, o, output, e);
 
@@ -336,7 +336,7 @@ static enum status read_all(struct network *n, const struct network_options *o, 
 	return st;
 }
 
-static void fill(struct network *n, const struct network_options *o)
+static void fill_network(struct network *n, const struct network_options *o)
 {
 	n->bandwidth.bytes_per_s = o->bytes_per_s;
 	n->remote.lock = o->lock;
@@ -372,12 +372,12 @@ enum status network_create(const struct network_options *o, const char *output,
 	if (!n)
 		return err_nomem(e);
 	n->uploader.state_path = o->state;
-	st = read_all(n, o, o->to ? NULL : output, e);
+	st = read_network_options(n, o, o->to ? NULL : output, e);
 	if (st) {
 		network_destroy(n);
 		return st;
 	}
-	fill(n, o);
+	fill_network(n, o);
 	*ret = n;
 	return ST_OK;
 }

@@ -88,7 +88,7 @@ static const char *meaning_otherwise(const struct http_answer *a)
 	return "the server refuses";
 }
 
-static struct remote_result judge(const struct http_answer *a, struct err *e)
+static struct remote_result judge_put_answer(const struct http_answer *a, struct err *e)
 {
 	struct remote_result ret = { .end = REMOTE_NEVER };
 	const char *means = meaning_otherwise(a);
@@ -115,11 +115,11 @@ static struct remote_result ask_for(struct put *p, const struct http_request *r,
 	if (http_ask(p->http, r, ret, &again, e))
 		return (struct remote_result){ .end = again ? REMOTE_AGAIN : REMOTE_NEVER };
 	p->remote.answered = true;
-	return judge(ret, e);
+	return judge_put_answer(ret, e);
 }
 
-static struct remote_result ask(struct put *p, const struct http_request *r, unsigned *ret_status,
-				struct err *e)
+static struct remote_result put_ask(struct put *p, const struct http_request *r,
+				    unsigned *ret_status, struct err *e)
 {
 	struct http_answer a = { 0 };
 	const struct remote_result ret = ask_for(p, r, &a, e);
@@ -133,11 +133,11 @@ static struct remote_result ask(struct put *p, const struct http_request *r, uns
  * Servers that know no If-None-Match would replace what is there, so it is looked; a URL that is
  * signed for PUT alone does not let us.
  */
-static struct remote_result look(struct put *p, struct err *e)
+static struct remote_result check_target_absent(struct put *p, struct err *e)
 {
 	const struct http_request head = { .method = "HEAD", .url = p->o->address };
 	unsigned status;
-	struct remote_result r = ask(p, &head, &status, e);
+	struct remote_result r = put_ask(p, &head, &status, e);
 
 	if (r.end == REMOTE_AGAIN)
 		return r;
@@ -210,10 +210,10 @@ static struct remote_result put_whole(struct remote *remote, struct blob *from, 
 	p->from = from;
 	if (p->exists)
 		return is_it_ours(p, e);
-	r = p->o->replace || p->looked ? done : look(p, e);
+	r = p->o->replace || p->looked ? done : check_target_absent(p, e);
 	if (r.end != REMOTE_DONE)
 		return r;
-	r = ask(p, &request, &status, e);
+	r = put_ask(p, &request, &status, e);
 	p->exists = p->unsure && status == 412;
 	p->unsure |= p->gone && r.end == REMOTE_AGAIN;
 	return p->exists ? is_it_ours(p, e) : r;

@@ -17,7 +17,7 @@ struct words {
 };
 
 /* "\"MD5\"": one of another length, or a weak one, is something else. */
-static void take_etag(const struct http_answer *a, struct words *ret)
+static void note_etag_md5(const struct http_answer *a, struct words *ret)
 {
 	size_t len;
 	const char *etag = http_answer_header(a, "etag", &len);
@@ -73,7 +73,7 @@ static struct hashes *hashes_create(void)
 	return NULL;
 }
 
-static bool read_all(struct hashes *h, struct blob *b, const struct http_options *o)
+static bool hash_whole_blob(struct hashes *h, struct blob *b, const struct http_options *o)
 {
 	for (uint64_t at = 0, n; at < b->size; at += n) {
 		n = MIN(b->size - at, (uint64_t)CHUNK);
@@ -85,7 +85,7 @@ static bool read_all(struct hashes *h, struct blob *b, const struct http_options
 	return true;
 }
 
-static struct words end(struct hashes *h)
+static struct words end_hashes(struct hashes *h)
 {
 	uint8_t md5[MD5_SIZE], sha1[SHA1_SIZE], sha[SHA256_SIZE];
 	struct words ret;
@@ -103,12 +103,12 @@ bool put_is_proven(const struct http_answer *a, struct blob *b, const struct htt
 	struct hashes *h = NULL;
 	bool ret = false;
 
-	take_etag(a, &said);
+	note_etag_md5(a, &said);
 	take_digest(a, &said);
 	if (said.md5[0] || said.sum[0])
 		h = hashes_create();
-	if (h && read_all(h, b, o)) {
-		ours = end(h);
+	if (h && hash_whole_blob(h, b, o)) {
+		ours = end_hashes(h);
 		/* SHA-256 is the better word: where it is another one, an ETag does not count. */
 		ret = said.sum[0] ? !strcmp(said.sum, ours.sum) : !strcmp(said.md5, ours.md5);
 	}

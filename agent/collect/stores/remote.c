@@ -6,8 +6,8 @@
 #include "agent/shared/program/address.h"
 #include "formats/base/words.h"
 
-static enum status open_kind(const struct remote_ops *ops, const struct remote_options *o,
-			     struct remote **ret, struct err *e)
+static enum status open_remote_kind(const struct remote_ops *ops, const struct remote_options *o,
+				    struct remote **ret, struct err *e)
 {
 	enum status st;
 
@@ -33,7 +33,7 @@ enum status remote_open(const struct remote_options *o, struct remote **ret, str
 	for (size_t i = 0; remote_kinds[i]; i++)
 		if (strlen(remote_kinds[i]->scheme) == n &&
 		    !strncmp(o->address, remote_kinds[i]->scheme, n))
-			return open_kind(remote_kinds[i], o, ret, e);
+			return open_remote_kind(remote_kinds[i], o, ret, e);
 	if (!remote_schemes()[0])
 		return err_set(e, ST_USAGE, "this ramseal was built without the network");
 	words_hint(scheme_at, NULL, "", o->address, n, hint);

@@ -129,8 +129,8 @@ static void tell_how_to_finish(const struct uploader *u)
 			 uploader_shown(u), how);
 }
 
-static enum status start(struct network *n, const struct output_options *options,
-			 struct uploader **ret, struct err *e)
+static enum status start_uploader(struct network *n, const struct output_options *options,
+				  struct uploader **ret, struct err *e)
 {
 	struct remote *r = NULL;
 	enum status st;
@@ -157,7 +157,7 @@ enum status remote_sink_open(const struct output_options *options, struct output
 	if (!o)
 		return err_nomem(e);
 	output_init(&o->output, &remote_sink, NULL);
-	st = start(options->network, options, &o->uploader, e);
+	st = start_uploader(options->network, options, &o->uploader, e);
 	if (st)
 		free(o);
 	else

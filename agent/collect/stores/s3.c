@@ -26,7 +26,7 @@ static struct s3 *s3_of(struct remote *r)
 static const struct remote_result done = { .end = REMOTE_DONE };
 static const struct remote_result never = { .end = REMOTE_NEVER };
 
-static struct remote_result no_memory(struct err *e)
+static struct remote_result s3_no_memory(struct err *e)
 {
 	err_nomem(e);
 	return never;
@@ -56,7 +56,7 @@ static enum status check_keys(const struct remote_options *o, struct err *e)
 	return o->keys->endpoint ? s3__check_endpoint(o->keys->endpoint, e) : ST_OK;
 }
 
-static enum status take_address(struct s3 *s, const char *address, struct err *e)
+static enum status s3_parse_address(struct s3 *s, const char *address, struct err *e)
 {
 	const char *bucket = address + strlen("s3://"), *slash = strchr(bucket, '/');
 
@@ -93,7 +93,7 @@ static void s3_destroy(struct remote *r)
 static enum status open_s3(struct s3 *s, struct err *e)
 {
 	const char *region = s->kind->region ? s->kind->region : s->o->keys->region;
-	enum status st = take_address(s, s->o->address, e);
+	enum status st = s3_parse_address(s, s->o->address, e);
 
 	if (st)
 		return st;
@@ -112,8 +112,8 @@ static enum status open_s3(struct s3 *s, struct err *e)
 	return st ? st : http_create(&s->o->http, &s->http, e);
 }
 
-static enum status open_kind(const struct s3_kind *kind, const struct remote_options *o,
-			     struct remote **ret, struct err *e)
+static enum status s3_open_kind(const struct s3_kind *kind, const struct remote_options *o,
+				struct remote **ret, struct err *e)
 {
 	enum status st = check_keys(o, e);
 	struct s3 *s;
@@ -138,7 +138,7 @@ static enum status s3_open(const struct remote_options *o, struct remote **ret, 
 {
 	static const struct s3_kind kind = { .ops = &remote_s3 };
 
-	return open_kind(&kind, o, ret, e);
+	return s3_open_kind(&kind, o, ret, e);
 }
 
 static enum status gs_open(const struct remote_options *o, struct remote **ret, struct err *e)
@@ -148,7 +148,7 @@ static enum status gs_open(const struct remote_options *o, struct remote **ret, 
 					     .region = "auto",
 					     .only_looks = true };
 
-	return open_kind(&kind, o, ret, e);
+	return s3_open_kind(&kind, o, ret, e);
 }
 
 /*
@@ -174,13 +174,13 @@ struct remote_result s3__look(struct s3 *s, struct s3_seen *ret, struct err *e)
 	return r;
 }
 
-static struct remote_result taken(struct err *e)
+static struct remote_result s3_name_taken(struct err *e)
 {
 	err_set(e, ST_OUTPUT, "exists; --force replaces it");
 	return never;
 }
 
-static struct remote_result unseen(struct err *e)
+static struct remote_result name_unseen(struct err *e)
 {
 	err_set(e, ST_OUTPUT,
 		"the store can neither refuse to overwrite nor say whether the name exists; "
@@ -209,7 +209,7 @@ static struct remote_result take_upload(struct s3 *s, const struct http_answer *
 	s->upload = uri_encode(id, false);
 	s->checksums = http_answer_header(a, "x-amz-checksum-algorithm", &len);
 	s->remote.piece_size = part_size(s->o->expected);
-	return s->upload ? done : no_memory(e);
+	return s->upload ? done : s3_no_memory(e);
 }
 
 /* These codes are for all that is wrong in a request, and this is what can be. */
@@ -234,9 +234,9 @@ static struct remote_result s3_begin(struct remote *remote, struct err *e)
 	if (r.end != REMOTE_DONE)
 		return r;
 	if (seen.there == S3_THERE_OBJECT)
-		return taken(e);
+		return s3_name_taken(e);
 	if (seen.there == S3_THERE_UNKNOWN && s->kind->only_looks)
-		return unseen(e);
+		return name_unseen(e);
 	r = s3__ask(s, &ask, &a, code, NULL, e);
 	if (r.end == REMOTE_DONE)
 		r = take_upload(s, &a, e);
@@ -307,8 +307,9 @@ bool s3__is_etag(const char *text, size_t len)
 	return len && len < S3_ETAG_MAX;
 }
 
-static struct remote_result take_part(struct s3 *s, const struct remote_piece *p,
-				      const struct http_answer *a, const char *sum, struct err *e)
+static struct remote_result note_part_stored(struct s3 *s, const struct remote_piece *p,
+					     const struct http_answer *a, const char *sum,
+					     struct err *e)
 {
 	size_t len = 0;
 	const char *etag = http_answer_header(a, "etag", &len);
@@ -317,7 +318,7 @@ static struct remote_result take_part(struct s3 *s, const struct remote_piece *p
 		err_set(e, ST_OUTPUT, "the answer to a part has no ETag");
 		return (struct remote_result){ .end = REMOTE_AGAIN };
 	}
-	return s3__keep_part(s, (size_t)p->number, etag, len, sum) ? done : no_memory(e);
+	return s3__keep_part(s, (size_t)p->number, etag, len, sum) ? done : s3_no_memory(e);
 }
 
 static struct remote_result s3_put(struct remote *remote, const struct remote_piece *p,
@@ -331,7 +332,7 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
 	struct remote_result r;
 
 	if (!query)
-		return no_memory(e);
+		return s3_no_memory(e);
 	if (p->number >= S3_PARTS_MAX) {
 		err_set(e, ST_OUTPUT, "more data than expected: all %d parts are used",
 			S3_PARTS_MAX);
@@ -339,7 +340,7 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
 	}
 	r = s3__ask(s, &ask, &a, code, sum, e);
 	if (r.end == REMOTE_DONE)
-		r = take_part(s, p, &a, sum, e);
+		r = note_part_stored(s, p, &a, sum, e);
 	if (r.end == REMOTE_DONE)
 		*acknowledged = p->offset + p->len;
 	http_answer_deinit(&a);
@@ -386,13 +387,13 @@ static struct remote_result look_first(struct s3 *s, uint64_t total, bool *ret_o
 	if (r.end != REMOTE_DONE)
 		return r;
 	if (seen.there == S3_THERE_OBJECT && s->unsure) {
-		r = s3__was_it_done(s, &seen, total, 412, taken(e), e);
+		r = s3__was_it_done(s, &seen, total, 412, s3_name_taken(e), e);
 		*ret_ours = r.end == REMOTE_DONE;
 		return r;
 	}
 	if (seen.there == S3_THERE_OBJECT)
-		return taken(e);
-	return seen.there == S3_THERE_UNKNOWN ? unseen(e) : done;
+		return s3_name_taken(e);
+	return seen.there == S3_THERE_UNKNOWN ? name_unseen(e) : done;
 }
 
 static struct remote_result without_condition(struct s3 *s, uint64_t total, struct err *e)
@@ -463,7 +464,7 @@ static struct remote_result s3_finish(struct remote *remote, uint64_t total, boo
 	}
 	body = completion(s, n, &ask.len);
 	if (!query || !body)
-		return no_memory(e);
+		return s3_no_memory(e);
 	if (s->kind->only_looks && !s->o->replace)
 		r = look_first(s, total, &ours, e);
 	if (r.end != REMOTE_DONE || ours)
@@ -484,7 +485,7 @@ static struct remote_result s3_abandon(struct remote *remote, struct err *e)
 	if (!s->upload)
 		return done;
 	if (!query)
-		return no_memory(e);
+		return s3_no_memory(e);
 	r = s3__ask(s, &ask, &a, code, NULL, e);
 	if (a.status == 404)
 		r = done;

@@ -65,7 +65,7 @@ enum status s3__locate(struct s3 *s, struct err *e)
 }
 
 /* As libcurl writes it into Host: the port only if it is not the scheme's own. */
-static char *host_of(const char *base)
+static char *host_header_of(const char *base)
 {
 	const char *host = strstr(base, "://") + 3, *port = strrchr(host, ':');
 	const bool own = port && !strcmp(port, strncmp(base, "https", 5) ? ":80" : ":443");
@@ -123,7 +123,7 @@ static enum status send_request(struct s3 *s, const struct s3_request *r,
 }
 
 /* Days begin anew with each try, whose clock may be another. */
-static const char *begin_lock(struct s3 *s, char ret_until[static LOCK_TIME_SIZE])
+static const char *s3_begin_lock(struct s3 *s, char ret_until[static LOCK_TIME_SIZE])
 {
 	static const char *const modes[] = {
 		[LOCK_GOVERNANCE] = "GOVERNANCE", [LOCK_COMPLIANCE] = "COMPLIANCE"
@@ -135,14 +135,14 @@ static const char *begin_lock(struct s3 *s, char ret_until[static LOCK_TIME_SIZE
 	return modes[s->remote.lock.mode];
 }
 
-static enum status ask_once(struct s3 *s, const struct s3_request *r, struct http_answer *ret,
-			    bool *again, char *ret_sum, struct err *e)
+static enum status s3_ask_once(struct s3 *s, const struct s3_request *r, struct http_answer *ret,
+			       bool *again, char *ret_sum, struct err *e)
 {
-	_cleanup_free_ char *host = host_of(s->base);
+	_cleanup_free_ char *host = host_header_of(s->base);
 	char time[SIGV4_TIME_SIZE], hex[SHA256_HEX_SIZE], sum[STORE_SHA256_SIZE],
 		md5[STORE_MD5_SIZE], until[LOCK_TIME_SIZE];
 	uint8_t digest[SHA256_SIZE];
-	const char *lock = r->locks ? begin_lock(s, until) : NULL;
+	const char *lock = r->locks ? s3_begin_lock(s, until) : NULL;
 	const struct http_header all[] = {
 		{ "content-md5", r->md5 ? md5 : NULL },
 		{ "content-type", r->content_type },
@@ -208,7 +208,7 @@ static const struct store_error known[] = {
 };
 
 /* What the status says alone: HEAD has no body. */
-static const char *advice_of_status(unsigned status)
+static const char *s3_status_advice(unsigned status)
 {
 	switch (status) {
 	case 401:
@@ -229,11 +229,12 @@ static const char *advice_of_status(unsigned status)
 }
 
 /* 200 with an error in its body is an error. */
-static struct remote_result judge(const struct http_answer *a, const char *code, struct err *e)
+static struct remote_result judge_s3_answer(const struct http_answer *a, const char *code,
+					    struct err *e)
 {
 	if (a->status >= 200 && a->status < 300 && !*code)
 		return (struct remote_result){ .end = REMOTE_DONE };
-	return store_judge(a, code, known, ARRAY_SIZE(known), advice_of_status(a->status), e);
+	return store_judge(a, code, known, ARRAY_SIZE(known), s3_status_advice(a->status), e);
 }
 
 /* A clock that is off by so much, and not a little less, is refused: 15 minutes. */
@@ -279,7 +280,7 @@ struct remote_result s3__ask(struct s3 *s, const struct s3_request *r, struct ht
 	bool clock_taken = false, region_taken = false, again = false;
 
 	for (;;) {
-		const enum status st = ask_once(s, r, ret, &again, ret_sum, e);
+		const enum status st = s3_ask_once(s, r, ret, &again, ret_sum, e);
 
 		ret_code[0] = '\0';
 		if (st)
@@ -290,7 +291,7 @@ struct remote_result s3__ask(struct s3 *s, const struct s3_request *r, struct ht
 		else if (!region_taken && take_region(s, ret))
 			region_taken = true;
 		else
-			return judge(ret, ret_code, e);
+			return judge_s3_answer(ret, ret_code, e);
 		http_answer_deinit(ret);
 	}
 }

@@ -35,7 +35,7 @@ static struct remote_result is_gone(struct s3 *s, enum gone *ret, struct err *e)
 	return r;
 }
 
-static struct remote_result not_known(enum gone gone, struct err *e)
+static struct remote_result completion_unknown(enum gone gone, struct err *e)
 {
 	err_set(e, ST_OUTPUT,
 		"the answer to the completion was lost, and %s whether it succeeded: check there",
@@ -66,6 +66,6 @@ struct remote_result s3__was_it_done(struct s3 *s, const struct s3_seen *seen, u
 	    (seen->there == S3_THERE_OBJECT && seen->size != total))
 		return r;
 	return gone == GONE_UNKNOWN || (seen->there == S3_THERE_UNKNOWN && was == 404)
-		       ? not_known(gone, e)
+		       ? completion_unknown(gone, e)
 		       : done;
 }

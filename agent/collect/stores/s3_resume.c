@@ -15,7 +15,7 @@
 static const struct remote_result done = { .end = REMOTE_DONE };
 static const struct remote_result never = { .end = REMOTE_NEVER };
 
-static struct remote_result no_memory(struct err *e)
+static struct remote_result s3_resume_no_memory(struct err *e)
 {
 	err_nomem(e);
 	return never;
@@ -41,7 +41,7 @@ struct listed {
 };
 
 /* What does not fit is wrong anyway. */
-static void take_text(char *to, size_t size, const char *text)
+static void copy_fitting_text(char *to, size_t size, const char *text)
 {
 	const size_t len = strlen(text);
 
@@ -49,16 +49,16 @@ static void take_text(char *to, size_t size, const char *text)
 	to[len < size ? len : 0] = '\0';
 }
 
-static bool note(struct listed *l, const struct xml *x)
+static bool note_part_field(struct listed *l, const struct xml *x)
 {
 	if (!strcmp(x->name, "PartNumber"))
 		l->number = strtoull(x->text, NULL, 10);
 	else if (!strcmp(x->name, "Size"))
 		l->size = strtoull(x->text, NULL, 10);
 	else if (!strcmp(x->name, "ETag"))
-		take_text(l->etag, sizeof(l->etag), x->text);
+		copy_fitting_text(l->etag, sizeof(l->etag), x->text);
 	else if (!strcmp(x->name, "ChecksumSHA256"))
-		take_text(l->sum, sizeof(l->sum), x->text);
+		copy_fitting_text(l->sum, sizeof(l->sum), x->text);
 	return !strcmp(x->name, "Part");
 }
 
@@ -66,7 +66,7 @@ static bool note(struct listed *l, const struct xml *x)
  * True as long as it goes on without a gap: the next number, and a whole one before it. The first
  * one tells how large a whole one is: nobody else knows, and none is larger.
  */
-static bool take_listed(struct s3 *s, const struct listed *l, uint64_t *has)
+static bool note_listed_part(struct s3 *s, const struct listed *l, uint64_t *has)
 {
 	if (!s->n_parts)
 		s->remote.piece_size = (size_t)l->size;
@@ -90,9 +90,9 @@ static bool take_list(struct s3 *s, const struct http_answer *a, uint64_t *has, 
 	while (xml_next(&x)) {
 		if (!strcmp(x.name, "IsTruncated"))
 			*ret_more = !strcmp(x.text, "true");
-		if (!note(&l, &x))
+		if (!note_part_field(&l, &x))
 			continue;
-		if (!take_listed(s, &l, has)) {
+		if (!note_listed_part(s, &l, has)) {
 			*ret_more = false;
 			return true;
 		}
@@ -117,7 +117,7 @@ static struct remote_result list_parts(struct s3 *s, uint64_t *has, struct err *
 
 		if (asprintf(&query, "part-number-marker=%zu&uploadId=%s", before, s->upload) < 0) {
 			query = NULL;
-			return no_memory(e);
+			return s3_resume_no_memory(e);
 		}
 		ask.query = query;
 		r = s3__ask(s, &ask, &a, code, NULL, e);
@@ -146,11 +146,11 @@ struct unfinished {
 static bool note_upload(struct unfinished *u, const struct xml *x)
 {
 	if (!strcmp(x->name, "Key"))
-		take_text(u->key, sizeof(u->key), x->text);
+		copy_fitting_text(u->key, sizeof(u->key), x->text);
 	else if (!strcmp(x->name, "UploadId"))
-		take_text(u->id, sizeof(u->id), x->text);
+		copy_fitting_text(u->id, sizeof(u->id), x->text);
 	else if (!strcmp(x->name, "Initiated"))
-		take_text(u->begun, sizeof(u->begun), x->text);
+		copy_fitting_text(u->begun, sizeof(u->begun), x->text);
 	return !strcmp(x->name, "Upload");
 }
 
@@ -212,7 +212,7 @@ static struct remote_result judge_uploads(struct s3 *s, const struct http_answer
 		return never;
 	}
 	s->upload = uri_encode(u.id, false);
-	return s->upload ? done : no_memory(e);
+	return s->upload ? done : s3_resume_no_memory(e);
 }
 
 static struct remote_result find_upload(struct s3 *s, struct err *e)
@@ -225,7 +225,7 @@ static struct remote_result find_upload(struct s3 *s, struct err *e)
 
 	if (!key || asprintf(&query, "max-uploads=%d&prefix=%s&uploads=", UPLOADS_MAX, key) < 0) {
 		query = NULL;
-		return no_memory(e);
+		return s3_resume_no_memory(e);
 	}
 	ask.query = query;
 	r = s3__ask(s, &ask, &a, code, NULL, e);
@@ -242,10 +242,10 @@ static struct remote_result take_id(struct s3 *s, const char *id, struct err *e)
 				      "0123456789-._~%";
 
 	s->upload = strspn(id, encoded) == strlen(id) ? strdup(id) : uri_encode(id, false);
-	return s->upload ? done : no_memory(e);
+	return s->upload ? done : s3_resume_no_memory(e);
 }
 
-static struct remote_result take_state(struct s3 *s, const json_t *state, struct err *e)
+static struct remote_result s3_use_state(struct s3 *s, const json_t *state, struct err *e)
 {
 	const char *upload = json_string_value(json_object_get(state, "upload"));
 	const char *region = json_string_value(json_object_get(state, "region"));
@@ -259,10 +259,10 @@ static struct remote_result take_state(struct s3 *s, const json_t *state, struct
 		};
 	}
 	if (!s->endpoint && endpoint && !(s->endpoint = strdup(endpoint)))
-		return no_memory(e);
+		return s3_resume_no_memory(e);
 	strcpy(s->region, region);
 	if (s3__locate(s, e))
-		return no_memory(e);
+		return s3_resume_no_memory(e);
 	return remote_check_url(s->base, &s->o->http, e) ? never : take_id(s, upload, e);
 }
 
@@ -282,7 +282,7 @@ struct remote_result s3__resume(struct remote *remote, const json_t *state, uint
 	free(s->upload);
 	s->upload = NULL;
 	if (state)
-		r = take_state(s, state, e);
+		r = s3_use_state(s, state, e);
 	else
 		r = s->o->upload ? take_id(s, s->o->upload, e) : find_upload(s, e);
 	*ret_has = 0;

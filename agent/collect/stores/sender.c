@@ -38,7 +38,8 @@ void sender_deinit(struct sender *s)
 	*s = (struct sender){ 0 };
 }
 
-static struct remote_result refused(struct sender *s, const struct frame_refused *r, struct err *e)
+static struct remote_result sender_refused(struct sender *s, const struct frame_refused *r,
+					   struct err *e)
 {
 	err_set(e, ST_OUTPUT, "the receiver says: %s", r->text);
 	s->refused = true;
@@ -51,7 +52,7 @@ static struct remote_result refused(struct sender *s, const struct frame_refused
 }
 
 /* Of a receiver that has its key, but does not keep to the protocol. */
-static struct remote_result nonsense(struct sender *s, struct err *e)
+static struct remote_result answer_is_nonsense(struct sender *s, struct err *e)
 {
 	err_set(e, ST_OUTPUT, "unexpected answer from the receiver; is it the same version?");
 	sender_hang_up(s);
@@ -62,17 +63,17 @@ static struct remote_result nonsense(struct sender *s, struct err *e)
  * A connection that failed. Perhaps the other end has said why, and closed: that is still to be
  * read.
  */
-static struct remote_result broken(struct sender *s, enum status st, struct err *e)
+static struct remote_result connection_broke(struct sender *s, enum status st, struct err *e)
 {
 	struct frame f;
 
 	if (st == ST_CORRUPT)
-		return nonsense(s, e);
+		return answer_is_nonsense(s, e);
 	if (st == ST_END)
 		err_set(e, ST_OUTPUT, "the receiver has closed the connection");
 	while (st == ST_OUTPUT && !frame_receive(&s->talk, 0, &f, NULL))
 		if (f.type == FRAME_REFUSED)
-			return refused(s, &f.refused, e);
+			return sender_refused(s, &f.refused, e);
 	sender_hang_up(s);
 	if (st == ST_INTERRUPTED || st == ST_NOMEM)
 		return never;
@@ -80,22 +81,22 @@ static struct remote_result broken(struct sender *s, enum status st, struct err 
 }
 
 /* The next frame; REMOTE_DONE. */
-static struct remote_result receive(struct sender *s, unsigned wait_ms, struct frame *ret,
-				    bool *none, struct err *e)
+static struct remote_result receive_frame(struct sender *s, unsigned wait_ms, struct frame *ret,
+					  bool *none, struct err *e)
 {
 	const enum status st = frame_receive(&s->talk, wait_ms, ret, e);
 
 	*none = st == ST_NOT_MINE;
 	if (st && !*none)
-		return broken(s, st, e);
-	return !st && ret->type == FRAME_REFUSED ? refused(s, &ret->refused, e) : done;
+		return connection_broke(s, st, e);
+	return !st && ret->type == FRAME_REFUSED ? sender_refused(s, &ret->refused, e) : done;
 }
 
 /* Some answer within the time that is given for one. */
-static struct remote_result answer(struct sender *s, struct frame *ret, struct err *e)
+static struct remote_result await_answer(struct sender *s, struct frame *ret, struct err *e)
 {
 	bool none;
-	const struct remote_result r = receive(s, s->stall_ms, ret, &none, e);
+	const struct remote_result r = receive_frame(s, s->stall_ms, ret, &none, e);
 
 	if (r.end != REMOTE_DONE || !none)
 		return r;
@@ -128,7 +129,7 @@ static struct remote_result take_welcome(struct sender *s, const struct frame *f
 	const struct frame_welcome *w = &f->welcome;
 
 	if (f->type != FRAME_WELCOME || w->version != FRAME_VERSION || w->durable > s->hashed)
-		return nonsense(s, e);
+		return answer_is_nonsense(s, e);
 	if (w->durable < s->acknowledged) {
 		err_set(e, ST_OUTPUT,
 			"the receiver had %" PRIu64 " bytes, and has %" PRIu64
@@ -157,8 +158,8 @@ struct remote_result sender_greet(struct sender *s, struct link *l, struct err *
 	f.hello.acknowledged = s->acknowledged;
 	st = frame_send(&s->talk, &f, e);
 	if (st)
-		return broken(s, st, e);
-	r = answer(s, &f, e);
+		return connection_broke(s, st, e);
+	r = await_answer(s, &f, e);
 	return r.end == REMOTE_DONE ? take_welcome(s, &f, e) : r;
 }
 
@@ -174,12 +175,12 @@ static struct remote_result take_acks(struct sender *s, struct err *e)
 	for (;;) {
 		struct frame f;
 		bool none;
-		const struct remote_result r = receive(s, 0, &f, &none, e);
+		const struct remote_result r = receive_frame(s, 0, &f, &none, e);
 
 		if (r.end != REMOTE_DONE || none)
 			return r;
 		if (!take_ack(s, &f))
-			return nonsense(s, e);
+			return answer_is_nonsense(s, e);
 	}
 }
 
@@ -224,28 +225,28 @@ struct remote_result sender_put(struct sender *s, uint64_t offset, const void *p
 		return (struct remote_result){ .end = REMOTE_AGAIN };
 	}
 	st = send_data(s, p, len, e);
-	return st ? broken(s, st, e) : take_acks(s, e);
+	return st ? connection_broke(s, st, e) : take_acks(s, e);
 }
 
-static struct remote_result say(struct sender *s, const struct frame *f, struct err *e)
+static struct remote_result sender_send(struct sender *s, const struct frame *f, struct err *e)
 {
 	enum status st;
 
 	if (!s->talk.link)
 		return not_connected(e);
 	st = frame_send(&s->talk, f, e);
-	return st ? broken(s, st, e) : done;
+	return st ? connection_broke(s, st, e) : done;
 }
 
 struct remote_result sender_settle(struct sender *s, struct err *e)
 {
-	struct remote_result r = say(s, &(struct frame){ .type = FRAME_PING }, e);
+	struct remote_result r = sender_send(s, &(struct frame){ .type = FRAME_PING }, e);
 	struct frame f;
 
 	while (r.end == REMOTE_DONE && s->acknowledged < s->position) {
-		r = answer(s, &f, e);
+		r = await_answer(s, &f, e);
 		if (r.end == REMOTE_DONE && !take_ack(s, &f))
-			return nonsense(s, e);
+			return answer_is_nonsense(s, e);
 	}
 	return r;
 }
@@ -258,7 +259,7 @@ static bool has_hash(const struct frame_end *end)
 }
 
 /* Are they the bytes that were sent, and as good as they were? */
-static struct remote_result judge(struct sender *s, const struct frame_end *end, struct err *e)
+static struct remote_result judge_done(struct sender *s, const struct frame_end *end, struct err *e)
 {
 	const struct frame_done *d = &s->done;
 
@@ -300,13 +301,13 @@ static struct remote_result await_done(struct sender *s, struct err *e)
 	struct frame f;
 
 	for (;;) {
-		r = answer(s, &f, e);
+		r = await_answer(s, &f, e);
 		if (r.end != REMOTE_DONE)
 			return r;
 		if (f.type == FRAME_DONE)
 			break;
 		if (!take_ack(s, &f))
-			return nonsense(s, e);
+			return answer_is_nonsense(s, e);
 	}
 	s->done = f.done;
 	return r;
@@ -322,8 +323,8 @@ struct remote_result sender_finish(struct sender *s, bool sealed, struct err *e)
 			s->hashed);
 		return never;
 	}
-	r = say(s, &f, e);
+	r = sender_send(s, &f, e);
 	if (r.end == REMOTE_DONE)
 		r = await_done(s, e);
-	return r.end == REMOTE_DONE ? judge(s, &f.end, e) : r;
+	return r.end == REMOTE_DONE ? judge_done(s, &f.end, e) : r;
 }

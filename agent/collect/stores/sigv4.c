@@ -41,13 +41,14 @@ static void hmac_end(struct hmac *m, uint8_t ret[static SHA256_SIZE])
 	memory_wipe(m, sizeof(*m));
 }
 
-static void put(struct sha256 *h, const char *text)
+static void hash_signed_text(struct sha256 *h, const char *text)
 {
 	sha256_update(h, text, strlen(text));
 }
 
 /* The key becomes HMAC(key, text). */
-static void chain(struct sha256 *h, uint8_t key[static SHA256_SIZE], const char *text, size_t len)
+static void chain_hmac(struct sha256 *h, uint8_t key[static SHA256_SIZE], const char *text,
+		       size_t len)
 {
 	struct hmac m;
 
@@ -60,8 +61,8 @@ static void put_names(struct sha256 *h, const struct sigv4_request *r)
 {
 	for (size_t i = 0; i < r->n_headers; i++) {
 		if (i)
-			put(h, ";");
-		put(h, r->headers[i].name);
+			hash_signed_text(h, ";");
+		hash_signed_text(h, r->headers[i].name);
 	}
 }
 
@@ -73,24 +74,25 @@ static void hash_request(const struct sigv4_request *r, struct sha256 *h,
 
 	sha256_begin(h);
 	for (size_t i = 0; i < ARRAY_SIZE(first); i++)
-		put(h, first[i]);
+		hash_signed_text(h, first[i]);
 	for (size_t i = 0; i < r->n_headers; i++) {
-		put(h, r->headers[i].name);
-		put(h, ":");
-		put(h, r->headers[i].value);
-		put(h, "\n");
+		hash_signed_text(h, r->headers[i].name);
+		hash_signed_text(h, ":");
+		hash_signed_text(h, r->headers[i].value);
+		hash_signed_text(h, "\n");
 	}
-	put(h, "\n");
+	hash_signed_text(h, "\n");
 	put_names(h, r);
-	put(h, "\n");
-	put(h, r->payload);
+	hash_signed_text(h, "\n");
+	hash_signed_text(h, r->payload);
 	sha256_end(h, digest);
 	sha256_hex(digest, ret);
 }
 
 /* HMAC(HMAC(HMAC(HMAC("AWS4" + secret, date), region), "s3"), "aws4_request") */
-static enum status make_key(const struct secret *secret, const char *time, const char *region,
-			    struct sha256 *h, uint8_t ret[static SHA256_SIZE], struct err *e)
+static enum status make_signing_key(const struct secret *secret, const char *time,
+				    const char *region, struct sha256 *h,
+				    uint8_t ret[static SHA256_SIZE], struct err *e)
 {
 	struct hmac m;
 	_cleanup_free_ char *text = NULL;
@@ -101,9 +103,9 @@ static enum status make_key(const struct secret *secret, const char *time, const
 	sha256_update(h, time, 8);
 	hmac_end(&m, ret);
 	memory_wipe(text, strlen(text));
-	chain(h, ret, region, strlen(region));
-	chain(h, ret, "s3", 2);
-	chain(h, ret, "aws4_request", strlen("aws4_request"));
+	chain_hmac(h, ret, region, strlen(region));
+	chain_hmac(h, ret, "s3", 2);
+	chain_hmac(h, ret, "aws4_request", strlen("aws4_request"));
 	return ST_OK;
 }
 
@@ -138,7 +140,7 @@ static void sign(const char *time, const char *scope, const char *request,
 
 	hmac_begin(&m, h, key, SHA256_SIZE);
 	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
-		put(h, text[i]);
+		hash_signed_text(h, text[i]);
 	hmac_end(&m, key);
 	sha256_hex(key, ret);
 }
@@ -158,7 +160,7 @@ enum status sigv4_authorization(const struct sigv4_request *r, const struct secr
 		return err_nomem(e);
 	}
 	hash_request(r, h, request);
-	st = make_key(key, time, region, h, signing, e);
+	st = make_signing_key(key, time, region, h, signing, e);
 	if (st)
 		return st;
 	sign(time, scope, request, signing, h, signature);

@@ -19,7 +19,8 @@ struct spool {
 	bool full;          /* it takes no more */
 };
 
-static enum status open_file(struct spool *s, const char *folder, uint64_t most, struct err *e)
+static enum status open_spool_file(struct spool *s, const char *folder, uint64_t most,
+				   struct err *e)
 {
 	if (!folder)
 		return ST_OK;
@@ -45,7 +46,7 @@ enum status spool_create(size_t memory, size_t piece, const char *folder, uint64
 	if (!s->ring)
 		st = err_set(e, ST_NOMEM, "no memory for a spool of %zu bytes", s->size);
 	if (!st)
-		st = open_file(s, folder, most, e);
+		st = open_spool_file(s, folder, most, e);
 	if (st)
 		spool_destroy(s);
 	else
@@ -97,7 +98,7 @@ static uint64_t memory_room(const struct spool *s)
 	return s->size - (s->resident - s->begin);
 }
 
-static uint64_t file_room(const struct spool *s)
+static uint64_t spool_file_room(const struct spool *s)
 {
 	return s->full ? 0 : s->file_size - (s->end - s->resident);
 }
@@ -107,7 +108,7 @@ uint64_t spool_room(struct spool *s)
 	uint64_t ret;
 
 	pthread_mutex_lock(&s->lock);
-	ret = (s->resident == s->end ? memory_room(s) : 0) + file_room(s);
+	ret = (s->resident == s->end ? memory_room(s) : 0) + spool_file_room(s);
 	pthread_mutex_unlock(&s->lock);
 	return ret;
 }
@@ -134,7 +135,7 @@ static size_t write_memory(struct spool *s, const uint8_t *p, size_t len)
 	return n;
 }
 
-static void give_up_file(struct spool *s, int error)
+static void give_up_spool_file(struct spool *s, int error)
 {
 	log_warning("spool-full",
 		    "the spool on disk failed: %s; continuing with the spool in memory",
@@ -144,14 +145,14 @@ static void give_up_file(struct spool *s, int error)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static size_t write_file(struct spool *s, const uint8_t *p, size_t len)
+static size_t write_spool_file(struct spool *s, const uint8_t *p, size_t len)
 {
 	uint64_t at, n;
 	ssize_t done;
 
 	pthread_mutex_lock(&s->lock);
 	at = s->file_size ? s->end % s->file_size : 0;
-	n = MIN(len, MIN(file_room(s), s->file_size - at));
+	n = MIN(len, MIN(spool_file_room(s), s->file_size - at));
 	pthread_mutex_unlock(&s->lock);
 	if (!n)
 		return 0;
@@ -159,7 +160,7 @@ static size_t write_file(struct spool *s, const uint8_t *p, size_t len)
 		done = private_file_put(s->fd, p, (size_t)n, at);
 	while (done < 0 && errno == EINTR);
 	if (done <= 0) {
-		give_up_file(s, done < 0 ? errno : ENOSPC);
+		give_up_spool_file(s, done < 0 ? errno : ENOSPC);
 		return 0;
 	}
 	pthread_mutex_lock(&s->lock);
@@ -176,7 +177,7 @@ size_t spool_write(struct spool *s, const void *p, size_t len)
 	while (done < len) {
 		n = write_memory(s, from + done, len - done);
 		if (!n)
-			n = write_file(s, from + done, len - done);
+			n = write_spool_file(s, from + done, len - done);
 		if (!n)
 			break;
 		done += n;
@@ -184,8 +185,8 @@ size_t spool_write(struct spool *s, const void *p, size_t len)
 	return done;
 }
 
-static enum status read_back(const struct spool *s, uint8_t *to, size_t len, uint64_t at,
-			     struct err *e)
+static enum status read_spooled(const struct spool *s, uint8_t *to, size_t len, uint64_t at,
+				struct err *e)
 {
 	while (len) {
 		const ssize_t n = os_pread(s->fd, to, len, at);
@@ -218,7 +219,7 @@ enum status spool_fill(struct spool *s, bool *ret_moved, struct err *e)
 		pthread_mutex_unlock(&s->lock);
 		if (!n)
 			return ST_OK;
-		st = read_back(s, s->ring + to, (size_t)n, from, e);
+		st = read_spooled(s, s->ring + to, (size_t)n, from, e);
 		if (st)
 			return st;
 		pthread_mutex_lock(&s->lock);

@@ -32,14 +32,14 @@ struct tls_remote {
 
 static const struct remote_result done = { .end = REMOTE_DONE };
 
-static struct tls_remote *of(struct remote *r)
+static struct tls_remote *tls_remote_of(struct remote *r)
 {
 	return (struct tls_remote *)r;
 }
 
 static void tls_close(struct remote *r)
 {
-	struct tls_remote *t = of(r);
+	struct tls_remote *t = tls_remote_of(r);
 
 	sender_deinit(&t->sender);
 	http_destroy(t->way);
@@ -60,14 +60,14 @@ static bool take_port(const char *text, size_t len, unsigned *ret)
 }
 
 /* The first `len` bytes. */
-static char *copy(const char *text, size_t len)
+static char *copy_text_part(const char *text, size_t len)
 {
 	char *ret = NULL;
 
 	return asprintf(&ret, "%.*s", (int)len, text) < 0 ? NULL : ret;
 }
 
-static enum status take_address(struct tls_remote *t, const char *address, struct err *e)
+static enum status tls_parse_address(struct tls_remote *t, const char *address, struct err *e)
 {
 	const char *host = address + strlen(SCHEME);
 	const size_t len = strcspn(host, "/?#");
@@ -80,13 +80,13 @@ static enum status take_address(struct tls_remote *t, const char *address, struc
 	    host[len] == '#' || !take_port(host + colon, len - colon, &t->port))
 		return err_set(e, ST_USAGE,
 			       "a receiver is tls://HOST:PORT or tls://HOST:PORT/NAME");
-	t->host = copy(host, colon - 1);
+	t->host = copy_text_part(host, colon - 1);
 	if (t->options->probe)
 		t->name = strdup(PROBE_NAME);
 	else
 		t->name = *name ? strdup(name)
 				: host_output_path(t->options->encrypted ? ".rsz.age" : ".rsz");
-	t->remote.shown = copy(address, (size_t)(host - address) + len);
+	t->remote.shown = copy_text_part(address, (size_t)(host - address) + len);
 	return t->host && t->name && t->remote.shown ? ST_OK : err_nomem(e);
 }
 
@@ -107,7 +107,7 @@ static enum status take_way(struct tls_remote *t, const struct http_options *o, 
 	return http_create(&way, &t->way, e);
 }
 
-static enum status take_key(struct tls_remote *t, const struct secret *pem, struct err *e)
+static enum status tls_set_key(struct tls_remote *t, const struct secret *pem, struct err *e)
 {
 	t->own_key = pem && pem->text;
 	return t->own_key ? tls_key_parse(pem, &t->key, e) : tls_key_make(&t->key, e);
@@ -123,11 +123,11 @@ static enum status tls_open(const struct remote_options *o, struct remote **ret,
 	t->remote.ops = &remote_tls;
 	t->remote.piece_size = PIECE;
 	t->options = o;
-	st = take_address(t, o->address, e);
+	st = tls_parse_address(t, o->address, e);
 	if (!st)
 		st = take_way(t, &o->http, e);
 	if (!st)
-		st = take_key(t, o->identity, e);
+		st = tls_set_key(t, o->identity, e);
 	if (!st)
 		st = sender_init(&t->sender, o->probe ? 0 : o->expected, t->name,
 				 1000 * (o->http.stall_s ? o->http.stall_s : STALL_S), e);
@@ -155,7 +155,8 @@ static struct remote_result wrong_key(const struct tls_remote *t, struct err *e)
 	return (struct remote_result){ .end = REMOTE_NEVER };
 }
 
-static struct remote_result failed(struct tls_remote *t, enum status st, bool again, struct err *e)
+static struct remote_result tls_connect_failed(struct tls_remote *t, enum status st, bool again,
+					       struct err *e)
 {
 	if (st == ST_INTERRUPTED || st == ST_NOMEM || st == ST_SYSTEM || st == ST_NO_PRIVILEGE)
 		return (struct remote_result){ .end = REMOTE_NEVER };
@@ -176,7 +177,7 @@ static void warn_of_size(const struct tls_remote *t)
 		    t->remote.shown, most, expected);
 }
 
-static struct remote_result greet(struct tls_remote *t, struct link *l, struct err *e)
+static struct remote_result tls_greet(struct tls_remote *t, struct link *l, struct err *e)
 {
 	struct remote_result r = sender_greet(&t->sender, l, e);
 
@@ -216,18 +217,18 @@ static struct remote_result dial(struct tls_remote *t, struct err *e)
 		again = true;
 		st = tls_link_connect(s, &how, &l, e);
 	}
-	return st ? failed(t, st, again, e) : greet(t, l, e);
+	return st ? tls_connect_failed(t, st, again, e) : tls_greet(t, l, e);
 }
 
 static struct remote_result tls_begin(struct remote *r, struct err *e)
 {
-	return dial(of(r), e);
+	return dial(tls_remote_of(r), e);
 }
 
 static struct remote_result tls_put(struct remote *r, const struct remote_piece *p,
 				    uint64_t *acknowledged, struct err *e)
 {
-	struct sender *s = &of(r)->sender;
+	struct sender *s = &tls_remote_of(r)->sender;
 	const struct remote_result ret = sender_put(s, p->offset, p->at, p->len, e);
 
 	*acknowledged = s->acknowledged;
@@ -236,7 +237,7 @@ static struct remote_result tls_put(struct remote *r, const struct remote_piece 
 
 static struct remote_result tls_where(struct remote *r, uint64_t *ret, struct err *e)
 {
-	struct tls_remote *t = of(r);
+	struct tls_remote *t = tls_remote_of(r);
 	const struct remote_result result = t->sender.talk.link ? done : dial(t, e);
 
 	*ret = t->sender.position;
@@ -245,7 +246,7 @@ static struct remote_result tls_where(struct remote *r, uint64_t *ret, struct er
 
 static struct remote_result tls_settle(struct remote *r, uint64_t *acknowledged, struct err *e)
 {
-	struct sender *s = &of(r)->sender;
+	struct sender *s = &tls_remote_of(r)->sender;
 	const struct remote_result ret = sender_settle(s, e);
 
 	*acknowledged = s->acknowledged;
@@ -255,7 +256,7 @@ static struct remote_result tls_settle(struct remote *r, uint64_t *acknowledged,
 /* What ends early may have bytes on the way: what arrives of them is taken along. */
 static struct remote_result tls_finish(struct remote *r, uint64_t total, bool sealed, struct err *e)
 {
-	struct tls_remote *t = of(r);
+	struct tls_remote *t = tls_remote_of(r);
 	struct remote_result ret = t->sender.talk.link ? done : dial(t, e);
 
 	if (ret.end == REMOTE_DONE && !sealed)
@@ -269,7 +270,7 @@ static struct remote_result tls_finish(struct remote *r, uint64_t total, bool se
 
 static struct remote_result tls_probe(struct remote *r, const void *p, size_t len, struct err *e)
 {
-	struct sender *s = &of(r)->sender;
+	struct sender *s = &tls_remote_of(r)->sender;
 	const struct remote_result ret = sender_put(s, s->position, p, len, e);
 
 	return ret.end == REMOTE_DONE ? sender_settle(s, e) : ret;
@@ -281,7 +282,7 @@ static struct remote_result tls_probe(struct remote *r, const void *p, size_t le
  */
 static struct remote_result tls_abandon(struct remote *r, struct err *e)
 {
-	struct tls_remote *t = of(r);
+	struct tls_remote *t = tls_remote_of(r);
 	struct remote_result ret = done;
 
 	if (t->options->probe && t->sender.talk.link)

@@ -14,7 +14,7 @@
 /* An address, an identifier of the upload, and what is around them. */
 #define STATE_SIZE_MAX ((size_t)64 << 10)
 
-static enum status create(const char *path, char **ret_path, int *ret, struct err *e)
+static enum status create_upload_state(const char *path, char **ret_path, int *ret, struct err *e)
 {
 	for (unsigned n = 1; n <= NAMES_MAX; n++) {
 		_cleanup_free_ char *name = NULL;
@@ -37,7 +37,7 @@ static enum status create(const char *path, char **ret_path, int *ret, struct er
 		       NAMES_MAX);
 }
 
-static enum status put_line(int fd, const char *path, const char *text, struct err *e)
+static enum status put_state_line(int fd, const char *path, const char *text, struct err *e)
 {
 	struct fd_sink to;
 	enum status st;
@@ -69,11 +69,11 @@ enum status upload_state_write(const struct remote *r, const char *path, char **
 	json_decref(doc);
 	if (!text)
 		return err_nomem(e);
-	st = create(path, ret, &fd, e);
-	return st ? st : put_line(fd, *ret, text, e);
+	st = create_upload_state(path, ret, &fd, e);
+	return st ? st : put_state_line(fd, *ret, text, e);
 }
 
-static enum status parse(json_t *doc, struct upload_state *ret, struct err *e)
+static enum status parse_upload_state(json_t *doc, struct upload_state *ret, struct err *e)
 {
 	const json_t *address = json_object_get(doc, "address"),
 		     *lock = json_object_get(doc, "object_lock");
@@ -111,7 +111,7 @@ enum status upload_state_read(const char *path, struct upload_state *ret, struct
 	if (st)
 		return st;
 	doc = json_loadb(text, len, 0, NULL);
-	st = parse(doc, ret, e);
+	st = parse_upload_state(doc, ret, e);
 	json_decref(doc);
 	if (!st)
 		return ST_OK;

@@ -82,7 +82,7 @@ static enum status begin_remote(struct uploader *u, struct err *e)
 	return interrupted() ? ST_INTERRUPTED : err_add(e, ST_OUTPUT, "%s", u->remote->shown);
 }
 
-static enum status write_state(struct uploader *u, struct err *e)
+static enum status write_resume_state(struct uploader *u, struct err *e)
 {
 	if (!u->o.state_path)
 		return ST_OK;
@@ -97,7 +97,7 @@ static enum status start_thread(struct uploader *u, struct err *e)
 	return error ? err_from_errno(e, ST_SYSTEM, error, "a thread for the upload") : ST_OK;
 }
 
-static enum status begin(struct uploader *u, struct err *e)
+static enum status begin_upload_thread(struct uploader *u, struct err *e)
 {
 	enum status st = begin_remote(u, e);
 
@@ -108,7 +108,7 @@ static enum status begin(struct uploader *u, struct err *e)
 	st = spool_create(u->o.spool, u->remote->piece_size, u->o.spool_dir, u->o.spool_dir_max,
 			  &u->spool, e);
 	if (!st)
-		st = write_state(u, e);
+		st = write_resume_state(u, e);
 	if (!st)
 		st = start_thread(u, e);
 	if (st)
@@ -142,7 +142,7 @@ enum status uploader_create(struct remote *r, const struct uploader_options *o,
 	u->o.patience_s = o->patience_s ? o->patience_s : PATIENCE_DEFAULT_S;
 	pthread_mutex_init(&u->lock, NULL);
 	u->clock = timed_cond_init(&u->changed);
-	st = begin(u, e);
+	st = begin_upload_thread(u, e);
 	if (st) {
 		remove_state(u);
 		uploader_destroy(u);
@@ -263,7 +263,7 @@ enum status uploader_write(struct uploader *u, const void *p, size_t len, struct
  * Ending
  */
 
-static void join(struct uploader *u, int asked, bool sealed)
+static void join_upload_thread(struct uploader *u, int asked, bool sealed)
 {
 	if (!u->has_thread)
 		return;
@@ -280,7 +280,7 @@ static void join(struct uploader *u, int asked, bool sealed)
 
 enum status uploader_finish(struct uploader *u, bool sealed, struct err *e)
 {
-	join(u, UPLOADER_FINISHES, sealed);
+	join_upload_thread(u, UPLOADER_FINISHES, sealed);
 	if (u->st && e)
 		*e = u->why;
 	return u->st;
@@ -300,7 +300,7 @@ json_t *uploader_lock_json(const struct uploader *u)
 
 void uploader_abandon(struct uploader *u)
 {
-	join(u, UPLOADER_ABANDONS, false);
+	join_upload_thread(u, UPLOADER_ABANDONS, false);
 }
 
 void uploader_stats(struct uploader *u, struct uploader_stats *ret)
@@ -345,7 +345,7 @@ void uploader_destroy(struct uploader *u)
 {
 	if (!u)
 		return;
-	join(u, UPLOADER_FINISHES, false);
+	join_upload_thread(u, UPLOADER_FINISHES, false);
 	spool_destroy(u->spool);
 	remote_destroy(u->remote);
 	free(u->state_path);

@@ -59,7 +59,7 @@ static uint64_t deadline(struct uploader *u)
 	return MIN(patient, hurry_until(u, HURRY_S));
 }
 
-static uint32_t draw(const struct uploader *u)
+static uint32_t draw_random(const struct uploader *u)
 {
 	uint32_t ret;
 
@@ -71,7 +71,7 @@ static uint32_t draw(const struct uploader *u)
 /* From 0 up to `most`. */
 static uint64_t at_random(const struct uploader *u, uint64_t most)
 {
-	const uint64_t random = draw(u);
+	const uint64_t random = draw_random(u);
 
 	return (most >> 32) * random + ((most & UINT32_MAX) * random >> 32);
 }
@@ -117,7 +117,7 @@ static bool try_later(struct uploader *u, unsigned wait_ms, struct err *e)
 }
 
 /* The last word, which is never nothing. */
-static bool refused(struct err *e)
+static bool upload_refused(struct err *e)
 {
 	if (!e->message[0])
 		err_set(e, ST_OUTPUT, "refuses");
@@ -137,7 +137,7 @@ bool uploader__insist(struct uploader *u, uploader_ask *ask, struct err *e)
 		}
 		if (r.end == REMOTE_NEVER) {
 			u->refused = r.st;
-			return refused(e);
+			return upload_refused(e);
 		}
 		if (!try_later(u, r.wait_ms, e))
 			return false;
@@ -148,7 +148,7 @@ bool uploader__insist(struct uploader *u, uploader_ask *ask, struct err *e)
  * Steps: each returns false when there is no other, with a message if something is wrong.
  */
 
-static bool is_asked(struct uploader *u, int what)
+static bool is_uploader_asked(struct uploader *u, int what)
 {
 	bool ret;
 
@@ -188,7 +188,7 @@ static bool resync(struct uploader *u, struct err *e)
 	if (r.end == REMOTE_AGAIN)
 		return try_later(u, r.wait_ms, e);
 	if (r.end == REMOTE_NEVER)
-		return refused(e);
+		return upload_refused(e);
 	if (at < spool_begin(u->spool) || at > u->sent) {
 		err_set(e, ST_OUTPUT,
 			"has %" PRIu64 " bytes now, but acknowledged %" PRIu64 " of %" PRIu64, at,
@@ -203,7 +203,7 @@ static bool resync(struct uploader *u, struct err *e)
 static bool failed_for_now(struct uploader *u, struct remote_result r, struct err *e)
 {
 	if (r.end == REMOTE_NEVER)
-		return refused(e);
+		return upload_refused(e);
 	u->resync = u->remote->ops->where;
 	if (!u->resync)
 		u->next = spool_begin(u->spool);
@@ -211,10 +211,10 @@ static bool failed_for_now(struct uploader *u, struct remote_result r, struct er
 }
 
 /* A whole piece, or at the end what there is. */
-static bool next_piece(struct uploader *u, struct remote_piece *ret)
+static bool next_upload_piece(struct uploader *u, struct remote_piece *ret)
 {
 	const size_t size = u->remote->piece_size, want = size - (size_t)(u->next % size);
-	const bool ending = is_asked(u, UPLOADER_FINISHES);
+	const bool ending = is_uploader_asked(u, UPLOADER_FINISHES);
 	const uint64_t end = spool_end(u->spool);
 
 	*ret = (struct remote_piece){ .number = u->next / size, .offset = u->next };
@@ -223,7 +223,7 @@ static bool next_piece(struct uploader *u, struct remote_piece *ret)
 	return ret->len && (ret->len == want || ret->last);
 }
 
-static bool put_piece(struct uploader *u, const struct remote_piece *p, struct err *e)
+static bool send_piece(struct uploader *u, const struct remote_piece *p, struct err *e)
 {
 	uint64_t acknowledged = spool_begin(u->spool);
 	struct remote_result r;
@@ -248,7 +248,7 @@ static bool put_piece(struct uploader *u, const struct remote_piece *p, struct e
 	return try_later(u, 0, e);
 }
 
-static bool settle(struct uploader *u, struct err *e)
+static bool settle_acknowledged(struct uploader *u, struct err *e)
 {
 	uint64_t acknowledged = spool_begin(u->spool);
 	const struct remote_result r = u->remote->ops->settle(u->remote, &acknowledged, e);
@@ -297,7 +297,7 @@ static void wait_for_work(struct uploader *u)
 }
 
 /* What goes from the disk to memory makes room, and may be too little to be sent: that is told. */
-static bool fill(struct uploader *u, struct err *e)
+static bool fill_from_spool(struct uploader *u, struct err *e)
 {
 	bool moved;
 	const enum status st = spool_fill(u->spool, &moved, e);
@@ -310,23 +310,23 @@ static bool fill(struct uploader *u, struct err *e)
 	return !st;
 }
 
-static bool step(struct uploader *u, struct err *e)
+static bool upload_step(struct uploader *u, struct err *e)
 {
 	struct remote_piece p;
 
-	if (is_asked(u, UPLOADER_ABANDONS))
+	if (is_uploader_asked(u, UPLOADER_ABANDONS))
 		return false;
 	if (u->resync)
 		return resync(u, e);
 	if (checkpoint_is_due(u))
 		make_checkpoint(u);
-	if (!fill(u, e))
+	if (!fill_from_spool(u, e))
 		return false;
-	if (next_piece(u, &p))
-		return put_piece(u, &p, e);
+	if (next_upload_piece(u, &p))
+		return send_piece(u, &p, e);
 	if (u->next > spool_begin(u->spool))
-		return settle(u, e);
-	if (is_asked(u, UPLOADER_FINISHES) && u->next == spool_end(u->spool))
+		return settle_acknowledged(u, e);
+	if (is_uploader_asked(u, UPLOADER_FINISHES) && u->next == spool_end(u->spool))
 		return false;
 	wait_for_work(u);
 	return true;
@@ -346,7 +346,7 @@ static struct remote_result ask_abandon(struct uploader *u, struct err *e)
 	return u->remote->ops->abandon(u->remote, e);
 }
 
-static enum uploader_end abandon(struct uploader *u)
+static enum uploader_end abandon_upload(struct uploader *u)
 {
 	struct err e = ERR_INIT;
 
@@ -374,7 +374,7 @@ static enum uploader_end salvage(struct uploader *u)
 	if (is_late(u))
 		return UPLOAD_OPEN;
 	if (!spool_begin(u->spool))
-		return abandon(u);
+		return abandon_upload(u);
 	u->finish_sealed = false;
 	u->patience_s = PATIENCE_SHORT_S;
 	if (uploader__insist(u, ask_finish, &e)) {
@@ -387,7 +387,7 @@ static enum uploader_end salvage(struct uploader *u)
 	return UPLOAD_OPEN;
 }
 
-static void tell_end(const struct uploader *u, enum uploader_end end, struct err *e)
+static void tell_upload_end(const struct uploader *u, enum uploader_end end, struct err *e)
 {
 	const struct err why = *e;
 	_cleanup_free_ char *how = uploader_how_to_finish(u);
@@ -428,7 +428,7 @@ enum status uploader__lock(struct uploader *u, struct err *e)
 	return ST_OK;
 }
 
-static bool is_sealed(struct uploader *u)
+static bool is_upload_sealed(struct uploader *u)
 {
 	bool ret;
 
@@ -442,21 +442,21 @@ static enum uploader_end come_to_end(struct uploader *u, struct err *e)
 {
 	enum uploader_end end;
 
-	if (is_asked(u, UPLOADER_ABANDONS))
-		return abandon(u);
+	if (is_uploader_asked(u, UPLOADER_ABANDONS))
+		return abandon_upload(u);
 	if (e->message[0]) {
 		end = salvage(u);
 	} else {
 		if (!spool_end(u->spool))
-			return abandon(u);
-		u->finish_sealed = is_sealed(u);
+			return abandon_upload(u);
+		u->finish_sealed = is_upload_sealed(u);
 		if (uploader__insist(u, ask_finish, e)) {
 			u->lock_st = uploader__lock(u, &u->lock_why);
 			return UPLOAD_COMPLETE;
 		}
 		end = UPLOAD_OPEN;
 	}
-	tell_end(u, end, e);
+	tell_upload_end(u, end, e);
 	return end;
 }
 
@@ -472,7 +472,7 @@ void *uploader__run(void *uploader)
 	if (u->o.log_apart)
 		log_apart();
 	u->checkpoint_at = uploader__now(u) + CHECKPOINT_EVERY_S * NS_PER_SECOND;
-	while (step(u, &e)) {
+	while (upload_step(u, &e)) {
 		e.message[0] = '\0';
 		share_give_way(&meter);
 	}

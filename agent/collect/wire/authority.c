@@ -44,7 +44,7 @@ static bool is_over(void *arg)
 	return interrupted() || clock__mono_ns() > q->deadline;
 }
 
-static enum status judge(const struct http_answer *a, bool *again, struct err *e)
+static enum status judge_authority_answer(const struct http_answer *a, bool *again, struct err *e)
 {
 	if (a->status == 200)
 		return ST_OK;
@@ -52,8 +52,8 @@ static enum status judge(const struct http_answer *a, bool *again, struct err *e
 	return err_set(e, ST_OUTPUT, "the time-stamping authority answered HTTP %u", a->status);
 }
 
-static enum status ask_once(struct question *q, char **ret, size_t *ret_len, bool *again,
-			    struct err *e)
+static enum status authority_ask_once(struct question *q, char **ret, size_t *ret_len, bool *again,
+				      struct err *e)
 {
 	struct http_answer a = { 0 };
 	enum status st = http_ask(q->http, &q->request, &a, again, e);
@@ -62,7 +62,7 @@ static enum status ask_once(struct question *q, char **ret, size_t *ret_len, boo
 		err_set(e, ST_OUTPUT, "the time-stamping authority took longer than %u s",
 			AUTHORITY_LIMIT_S);
 	if (!st)
-		st = judge(&a, again, e);
+		st = judge_authority_answer(&a, again, e);
 	if (!st) {
 		*ret = a.body;
 		*ret_len = a.len;
@@ -94,9 +94,9 @@ enum status authority_ask(const struct authority *a, const uint8_t sha256[static
 	if (st)
 		return st;
 	timestamp_request(sha256, query);
-	st = ask_once(&q, ret, ret_len, &again, e);
+	st = authority_ask_once(&q, ret, ret_len, &again, e);
 	if (st && again && !is_over(&q))
-		st = ask_once(&q, ret, ret_len, &again, e);
+		st = authority_ask_once(&q, ret, ret_len, &again, e);
 	http_destroy(q.http);
 	return st;
 }

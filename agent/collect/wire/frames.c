@@ -117,7 +117,7 @@ static void put_done(struct appender *a, const struct frame_done *d)
 	app_bytes(a, d->root, sizeof(d->root));
 }
 
-static bool is_printable(uint8_t c)
+static bool is_printable_ascii(uint8_t c)
 {
 	return c >= 0x20 && c < 0x7f;
 }
@@ -130,7 +130,7 @@ static void put_refused(struct appender *a, const struct frame_refused *r)
 	app_le16(a, 0);
 	app_le32(a, r->wait_ms);
 	for (size_t i = 0; i < FRAME_TEXT_MAX && text[i]; i++)
-		app_u8(a, is_printable((uint8_t)text[i]) ? (uint8_t)text[i] : '?');
+		app_u8(a, is_printable_ascii((uint8_t)text[i]) ? (uint8_t)text[i] : '?');
 }
 
 static void put_body(struct appender *a, const struct frame *f)
@@ -290,7 +290,7 @@ static enum status get_refused(struct cursor *c, struct frame_refused *ret, stru
 	good = are_zeros(c, 2);
 	ret->wait_ms = cur_le32(c);
 	for (size_t i = 0; i < c->left; i++)
-		good &= is_printable(c->at[i]);
+		good &= is_printable_ascii(c->at[i]);
 	if (!good)
 		return err_set(e, ST_CORRUPT, "REFUSED: malformed");
 	memcpy(ret->text, c->at, c->left);

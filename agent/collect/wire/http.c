@@ -12,7 +12,7 @@
 
 /* --- what libcurl asks for and brings ------------------------------------------------------ */
 
-static size_t give(char *to, size_t size, size_t n, void *arg)
+static size_t give_body(char *to, size_t size, size_t n, void *arg)
 {
 	struct http *h = arg;
 	const size_t len = MIN(size * n, h->body_len - h->body_at);
@@ -41,7 +41,7 @@ static int rewind_body(void *arg, curl_off_t to, int origin)
 	return CURL_SEEKFUNC_OK;
 }
 
-static size_t take_line(char *p, size_t size, size_t n, void *arg)
+static size_t take_header_line(char *p, size_t size, size_t n, void *arg)
 {
 	struct http *h = arg;
 
@@ -69,13 +69,13 @@ static bool is_name(const char *name)
 	return at > name && !*at;
 }
 
-static bool is_ours(const char *name)
+static bool is_own_header(const char *name)
 {
 	return !strcasecmp(name, "content-length") || !strcasecmp(name, "transfer-encoding") ||
 	       !strcasecmp(name, "expect");
 }
 
-static bool push(struct curl_slist **list, const char *line)
+static bool push_line(struct curl_slist **list, const char *line)
 {
 	struct curl_slist *grown = curl_slist_append(*list, line);
 
@@ -89,12 +89,12 @@ static enum status push_header(struct curl_slist **list, const struct http_heade
 	char *line;
 	bool good;
 
-	if (!is_name(h->name) || is_ours(h->name) || strpbrk(h->value, "\r\n"))
+	if (!is_name(h->name) || is_own_header(h->name) || strpbrk(h->value, "\r\n"))
 		return err_set(e, ST_USAGE, "invalid header");
 	/* To libcurl "name:" is a header to leave out, "name;" one without a value. */
 	if (asprintf(&line, h->value[0] ? "%s: %s" : "%s;%s", h->name, h->value) < 0)
 		return err_nomem(e);
-	good = push(list, line);
+	good = push_line(list, line);
 	memory_wipe(line, strlen(line));
 	free(line);
 	return good ? ST_OK : err_nomem(e);
@@ -106,7 +106,7 @@ static enum status make_headers(const struct http_request *r, struct curl_slist 
 	enum status st = ST_OK;
 
 	/* libcurl would wait a second for an answer to it. */
-	if (!push(ret, "Expect:"))
+	if (!push_line(ret, "Expect:"))
 		return err_nomem(e);
 	for (size_t i = 0; !st && i < r->n_headers; i++)
 		st = push_header(ret, &r->headers[i], e);
@@ -147,18 +147,18 @@ static enum status set_request(struct http *h, const struct http_request *r,
 	bad |= curl_easy_setopt(c, CURLOPT_URL, r->url);
 	bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
 	bad |= curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, r->anew ? 1L : 0L);
-	bad |= curl_easy_setopt(c, CURLOPT_READFUNCTION, give);
+	bad |= curl_easy_setopt(c, CURLOPT_READFUNCTION, give_body);
 	bad |= curl_easy_setopt(c, CURLOPT_READDATA, h);
 	bad |= curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, rewind_body);
 	bad |= curl_easy_setopt(c, CURLOPT_SEEKDATA, h);
-	bad |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_line);
+	bad |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_header_line);
 	bad |= curl_easy_setopt(c, CURLOPT_HEADERDATA, h);
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, h);
 	return bad ? err_nomem(e) : ST_OK;
 }
 
-static void begin(struct http *h, const struct http_place *place)
+static void begin_request(struct http *h, const struct http_place *place)
 {
 	h->place = place;
 	h->detail[0] = '\0';
@@ -180,7 +180,8 @@ static enum status check_trust(const struct http *h, const struct http_place *p,
 	return ST_OK;
 }
 
-static enum status finish(struct http *h, struct http_answer *ret, bool *again, struct err *e)
+static enum status finish_answer(struct http *h, struct http_answer *ret, bool *again,
+				 struct err *e)
 {
 	const enum status st =
 		http_answer_finish(&h->builder, clock__wall_ns() / NS_PER_SECOND, ret, e);
@@ -189,9 +190,9 @@ static enum status finish(struct http *h, struct http_answer *ret, bool *again, 
 	return st ? err_add(e, st, "%s", h->place->shown) : ST_OK;
 }
 
-static enum status perform(struct http *h, const struct http_request *r,
-			   const struct http_place *place, struct http_answer *ret, bool *again,
-			   struct err *e)
+static enum status perform_request(struct http *h, const struct http_request *r,
+				   const struct http_place *place, struct http_answer *ret,
+				   bool *again, struct err *e)
 {
 	struct curl_slist *headers = NULL;
 	enum status st = make_headers(r, &headers, e);
@@ -207,14 +208,14 @@ static enum status perform(struct http *h, const struct http_request *r,
 		h->read_arg = r->arg;
 		h->body_len = r->len;
 		h->body_at = 0;
-		begin(h, place);
+		begin_request(h, place);
 		h->answer_s = r->answer_s;
 		h->builder.body_max = r->answer_max;
 		code = curl_easy_perform(h->asking.curl);
 		if (code)
 			st = http__failed(h, &h->asking, code, again, e);
 		else
-			st = finish(h, ret, again, e);
+			st = finish_answer(h, ret, again, e);
 		h->answered |= !st;
 	}
 	http_answer_builder_deinit(&h->builder);
@@ -234,7 +235,7 @@ enum status http_ask(struct http *h, const struct http_request *r, struct http_a
 	*ret = (struct http_answer){ .retry_after_s = -1 };
 	if (!st)
 		st = check_trust(h, &place, e);
-	return st ? st : perform(h, r, &place, ret, again, e);
+	return st ? st : perform_request(h, r, &place, ret, again, e);
 }
 
 /* --- what is not HTTP ----------------------------------------------------------------------- */
@@ -273,7 +274,7 @@ static enum status connect_to(struct http *h, const char *url, intptr_t *ret, bo
 		st = http__resolve(h, &h->tunnel, &place, again, e);
 	if (st)
 		return st;
-	begin(h, &place);
+	begin_request(h, &place);
 	code = curl_easy_perform(h->tunnel.curl);
 	if (!code)
 		code = curl_easy_getinfo(h->tunnel.curl, CURLINFO_ACTIVESOCKET, &s);

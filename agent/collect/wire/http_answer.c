@@ -19,7 +19,7 @@ void http_answer_builder_deinit(struct http_answer_builder *b)
 	*b = (struct http_answer_builder){ .st = ST_OK, .body_max = b->body_max };
 }
 
-static bool fail(struct http_answer_builder *b, enum status st, const char *why)
+static bool answer_failed(struct http_answer_builder *b, enum status st, const char *why)
 {
 	if (!b->st) {
 		b->st = st;
@@ -29,15 +29,15 @@ static bool fail(struct http_answer_builder *b, enum status st, const char *why)
 }
 
 /* Appends, and keeps a NUL behind it. */
-static bool append(struct http_answer_builder *b, char **at, size_t *len, size_t *room,
-		   const void *p, size_t more)
+static bool append_answer(struct http_answer_builder *b, char **at, size_t *len, size_t *room,
+			  const void *p, size_t more)
 {
 	if (*room - *len <= more) { /* one byte more than the text */
 		const size_t want = (*len + more + 1) * 2;
 		char *grown = realloc(*at, want);
 
 		if (!grown)
-			return fail(b, ST_NOMEM, "out of memory");
+			return answer_failed(b, ST_NOMEM, "out of memory");
 		*at = grown;
 		*room = want;
 	}
@@ -51,8 +51,8 @@ static bool append(struct http_answer_builder *b, char **at, size_t *len, size_t
 static bool append_header(struct http_answer_builder *b, const char *p, size_t len)
 {
 	if (len > HTTP_HEADERS_MAX - b->headers_len)
-		return fail(b, ST_CORRUPT, "the answer's headers are too long");
-	return append(b, &b->answer.headers, &b->headers_len, &b->headers_room, p, len);
+		return answer_failed(b, ST_CORRUPT, "the answer's headers are too long");
+	return append_answer(b, &b->answer.headers, &b->headers_len, &b->headers_room, p, len);
 }
 
 bool http_answer_body(struct http_answer_builder *b, const void *p, size_t len)
@@ -60,11 +60,11 @@ bool http_answer_body(struct http_answer_builder *b, const void *p, size_t len)
 	if (b->st)
 		return false;
 	if (len > (b->body_max ? b->body_max : HTTP_BODY_MAX) - b->answer.len)
-		return fail(b, ST_CORRUPT, "the answer is too long");
-	return append(b, &b->answer.body, &b->answer.len, &b->body_room, p, len);
+		return answer_failed(b, ST_CORRUPT, "the answer is too long");
+	return append_answer(b, &b->answer.body, &b->answer.len, &b->body_room, p, len);
 }
 
-static void trim(const char **p, size_t *len)
+static void trim_header(const char **p, size_t *len)
 {
 	while (*len && strchr(" \t\r\n", (*p)[*len - 1]))
 		(*len)--;
@@ -85,22 +85,22 @@ static bool status_line(struct http_answer_builder *b, const char *line, size_t 
 		for (int i = 1; i <= 3 && digits[i] >= '0' && digits[i] <= '9'; i++)
 			status = status * 10 + (unsigned)(digits[i] - '0');
 	if (status < 100 || status > 599)
-		return fail(b, ST_CORRUPT, "the answer has no status");
+		return answer_failed(b, ST_CORRUPT, "the answer has no status");
 	b->answer.status = status;
 	return true;
 }
 
 /* A line that begins with a blank goes on with the header before it (RFC 9112, 5.2). */
-static bool continuation(struct http_answer_builder *b, const char *line, size_t len)
+static bool continue_header(struct http_answer_builder *b, const char *line, size_t len)
 {
-	trim(&line, &len);
+	trim_header(&line, &len);
 	if (!len || !b->headers_len)
 		return true;
 	b->headers_len--; /* its '\n' */
 	return append_header(b, " ", 1) && append_header(b, line, len) && append_header(b, "\n", 1);
 }
 
-static bool header(struct http_answer_builder *b, const char *line, size_t len)
+static bool add_header(struct http_answer_builder *b, const char *line, size_t len)
 {
 	const char *value = memchr(line, ':', len);
 	size_t name_len, value_len;
@@ -111,7 +111,7 @@ static bool header(struct http_answer_builder *b, const char *line, size_t len)
 	name_len = (size_t)(value - line);
 	value_len = len - name_len - 1;
 	value++;
-	trim(&value, &value_len);
+	trim_header(&value, &value_len);
 	if (!append_header(b, line, name_len) || !append_header(b, ": ", 2) ||
 	    !append_header(b, value, value_len) || !append_header(b, "\n", 1))
 		return false;
@@ -130,11 +130,11 @@ bool http_answer_line(struct http_answer_builder *b, const char *line, size_t le
 	while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
 		len--;
 	if (memchr(line, '\0', len) || memchr(line, '\r', len) || memchr(line, '\n', len))
-		return fail(b, ST_CORRUPT, "the answer's headers are not text");
+		return answer_failed(b, ST_CORRUPT, "the answer's headers are not text");
 	b->headed |= !len;
 	if (len && (line[0] == ' ' || line[0] == '\t'))
-		return continuation(b, line, len);
-	return header(b, line, len);
+		return continue_header(b, line, len);
+	return add_header(b, line, len);
 }
 
 const char *http_answer_header(const struct http_answer *a, const char *name, size_t *ret_len)
@@ -196,12 +196,12 @@ enum status http_answer_finish(struct http_answer_builder *b, uint64_t wall_s,
 	size_t len;
 
 	if (!a->status)
-		fail(b, ST_CORRUPT, "the answer has no status");
+		answer_failed(b, ST_CORRUPT, "the answer has no status");
 	/* libcurl is content with a connection that ends among the headers. */
 	if (!b->headed)
-		fail(b, ST_OUTPUT, "the answer is cut short");
+		answer_failed(b, ST_OUTPUT, "the answer is cut short");
 	if (!b->st && !a->body)
-		append(b, &a->body, &a->len, &b->body_room, "", 0);
+		append_answer(b, &a->body, &a->len, &b->body_room, "", 0);
 	if (b->st)
 		return err_set(e, b->st, "%s", b->why);
 	date = http_answer_header(a, "date", &len);

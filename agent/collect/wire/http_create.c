@@ -102,7 +102,7 @@ static enum status check_proxy(struct http *h, struct err *e)
 }
 
 /* NULL stays NULL. */
-static enum status copy(const char *text, struct secret *to, const char **ret, struct err *e)
+static enum status copy_secret(const char *text, struct secret *to, const char **ret, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -121,19 +121,19 @@ static enum status copy_options(struct http *h, const struct http_options *o, st
 	h->o = *o;
 	if (!h->o.stall_s)
 		h->o.stall_s = STALL_DEFAULT_S;
-	st = copy(o->pin, &h->pin, &h->o.pin, e);
+	st = copy_secret(o->pin, &h->pin, &h->o.pin, e);
 	if (!st)
-		st = copy(o->ca, &h->ca, &h->o.ca, e);
+		st = copy_secret(o->ca, &h->ca, &h->o.ca, e);
 	if (!st)
-		st = copy(o->proxy, &h->proxy, &h->o.proxy, e);
+		st = copy_secret(o->proxy, &h->proxy, &h->o.proxy, e);
 	if (!st)
-		st = copy(o->client_cert, &h->client_cert, &h->o.client_cert, e);
+		st = copy_secret(o->client_cert, &h->client_cert, &h->o.client_cert, e);
 	if (!st)
-		st = copy(o->client_key, &h->client_key, &h->o.client_key, e);
+		st = copy_secret(o->client_key, &h->client_key, &h->o.client_key, e);
 	return st;
 }
 
-static enum status check_options(struct http *h, struct err *e)
+static enum status check_http_options(struct http *h, struct err *e)
 {
 	enum status st;
 
@@ -188,8 +188,8 @@ static bool trickles(const struct http *h, uint64_t now)
 }
 
 /* Called whenever something moves, and each second when nothing does. */
-static int progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
-		    curl_off_t up)
+static int on_progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+		       curl_off_t up)
 {
 	struct http *h = arg;
 	uint64_t now;
@@ -222,7 +222,7 @@ static CURLcode set_manners(struct http *h, CURL *c)
 	bad |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, h->o.stall_s * 1000L);
 	bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, h->detail);
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-	bad |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, progress);
+	bad |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, h);
 	bad |= curl_easy_setopt(c, CURLOPT_PROXY, h->o.proxy ? h->o.proxy : "");
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROXY, "");
@@ -290,7 +290,7 @@ enum status http_create(const struct http_options *o, struct http **ret, struct 
 		return err_nomem(e);
 	st = copy_options(h, o, e);
 	if (!st)
-		st = check_options(h, e);
+		st = check_http_options(h, e);
 	if (!st)
 		st = http__route_init(h, &h->asking, e);
 	if (st) {

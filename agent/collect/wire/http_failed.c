@@ -58,7 +58,7 @@ static bool is_broken_off(const char *detail)
 	return false;
 }
 
-static enum status say(const struct http *h, CURL *c, size_t i, struct err *e)
+static enum status say_meaning(const struct http *h, CURL *c, size_t i, struct err *e)
 {
 	const char *shown = h->place->shown, *text = meanings[i].text;
 	const enum status st = meanings[i].st;
@@ -73,7 +73,7 @@ static enum status say(const struct http *h, CURL *c, size_t i, struct err *e)
 	return err_set(e, st, "%s: %s", shown, text);
 }
 
-static enum status aborted(const struct http *h, bool *again, struct err *e)
+static enum status request_aborted(const struct http *h, bool *again, struct err *e)
 {
 	if (h->stopped)
 		return err_set(e, ST_INTERRUPTED, "%s: interrupted", h->place->shown);
@@ -99,7 +99,7 @@ enum status http__failed(struct http *h, struct http_route *r, CURLcode code, bo
 
 	r->resolved = (struct http_place){ .port = 0 };
 	if (code == CURLE_ABORTED_BY_CALLBACK)
-		return aborted(h, again, e);
+		return request_aborted(h, again, e);
 	if (refused_by_proxy(r->curl, &number)) {
 		*again = http_status_is_passing((unsigned)number);
 		return err_set(e, ST_OUTPUT, "%s: the proxy answered with status %ld",
@@ -112,7 +112,7 @@ enum status http__failed(struct http *h, struct http_route *r, CURLcode code, bo
 			continue;
 		*again = meanings[i].again == ALWAYS || (meanings[i].again == IF_ANSWERED &&
 							 (h->answered || is_broken_off(h->detail)));
-		return say(h, r->curl, i, e);
+		return say_meaning(h, r->curl, i, e);
 	}
 	*again = h->answered;
 	return err_set(e, ST_OUTPUT, "%s: libcurl's error %d", h->place->shown, code);

@@ -8,7 +8,7 @@
 #include "agent/collect/wire/http_internal.h"
 
 /* Space, control characters and bytes beyond ASCII have to be percent-encoded (RFC 3986, 2). */
-static bool is_plain(const char *url)
+static bool is_plain_url(const char *url)
 {
 	const size_t scheme = !strncasecmp(url, "https://", 8)  ? 8
 			      : !strncasecmp(url, "http://", 7) ? 7
@@ -24,18 +24,18 @@ static bool is_plain(const char *url)
 }
 
 /* A part of it, for curl_free(); NULL: there is none. */
-static char *part(const CURLU *u, CURLUPart what, unsigned flags)
+static char *url_part(const CURLU *u, CURLUPart what, unsigned flags)
 {
 	char *ret = NULL;
 
 	return curl_url_get(u, what, &ret, flags) == CURLUE_OK ? ret : NULL;
 }
 
-static bool fill(const CURLU *u, struct http_place *ret)
+static bool fill_place(const CURLU *u, struct http_place *ret)
 {
-	char *scheme = part(u, CURLUPART_SCHEME, 0), *host = part(u, CURLUPART_HOST, 0);
-	char *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
-	char *named = part(u, CURLUPART_PORT, 0);
+	char *scheme = url_part(u, CURLUPART_SCHEME, 0), *host = url_part(u, CURLUPART_HOST, 0);
+	char *port = url_part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+	char *named = url_part(u, CURLUPART_PORT, 0);
 	const bool good = scheme && host && port && strlen(host) < sizeof(ret->host) &&
 			  (!strcmp(scheme, "http") || !strcmp(scheme, "https"));
 
@@ -53,9 +53,9 @@ static bool fill(const CURLU *u, struct http_place *ret)
 	return good;
 }
 
-static bool has(const CURLU *u, CURLUPart what)
+static bool has_url_part(const CURLU *u, CURLUPart what)
 {
-	char *text = part(u, what, 0);
+	char *text = url_part(u, what, 0);
 
 	curl_free(text);
 	return text != NULL;
@@ -69,13 +69,13 @@ enum status http__place(const char *url, struct http_place *ret, struct err *e)
 	*ret = (struct http_place){ .port = 0 };
 	if (!u)
 		return err_nomem(e);
-	if (!is_plain(url) || curl_url_set(u, CURLUPART_URL, url, CURLU_PATH_AS_IS) ||
-	    !fill(u, ret))
+	if (!is_plain_url(url) || curl_url_set(u, CURLUPART_URL, url, CURLU_PATH_AS_IS) ||
+	    !fill_place(u, ret))
 		st = err_set(e, ST_USAGE, "not a URL that begins with http:// or https://");
-	else if (has(u, CURLUPART_USER) || has(u, CURLUPART_PASSWORD))
+	else if (has_url_part(u, CURLUPART_USER) || has_url_part(u, CURLUPART_PASSWORD))
 		st = err_set(e, ST_USAGE, "%s: a user or password does not belong in a URL",
 			     ret->shown);
-	else if (has(u, CURLUPART_FRAGMENT))
+	else if (has_url_part(u, CURLUPART_FRAGMENT))
 		st = err_set(e, ST_USAGE, "%s: the URL has a fragment (#)", ret->shown);
 	curl_url_cleanup(u);
 	return st;

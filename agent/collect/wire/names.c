@@ -37,20 +37,20 @@ struct lookup {
 	struct names *ret;
 };
 
-static void add(struct names *n, int family, const void *address)
+static void add_address(struct names *n, int family, const void *address)
 {
 	if (n->n < NAMES_MAX && inet_ntop(family, address, n->at[n->n], NAMES_ADDRESS_MAX))
 		n->n++;
 }
 
-static bool is_address(const char *host, struct names *ret)
+static bool is_numeric_address(const char *host, struct names *ret)
 {
 	uint8_t address[16];
 
 	if (inet_pton(AF_INET, host, address) == 1)
-		add(ret, AF_INET, address);
+		add_address(ret, AF_INET, address);
 	else if (inet_pton(AF_INET6, host, address) == 1)
-		add(ret, AF_INET6, address);
+		add_address(ret, AF_INET6, address);
 	return ret->n > 0;
 }
 
@@ -58,10 +58,10 @@ static bool is_localhost(const char *host, struct names *ret)
 {
 	if (strcasecmp(host, "localhost"))
 		return false;
-	return is_address("127.0.0.1", ret) && is_address("::1", ret);
+	return is_numeric_address("127.0.0.1", ret) && is_numeric_address("::1", ret);
 }
 
-static void found(void *arg, int status, int timeouts, struct ares_addrinfo *info)
+static void addresses_found(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 {
 	struct lookup *l = arg;
 
@@ -69,9 +69,10 @@ static void found(void *arg, int status, int timeouts, struct ares_addrinfo *inf
 	l->done = true;
 	for (struct ares_addrinfo_node *n = info ? info->nodes : NULL; n; n = n->ai_next) {
 		if (n->ai_family == AF_INET)
-			add(l->ret, AF_INET, &((struct sockaddr_in *)n->ai_addr)->sin_addr);
+			add_address(l->ret, AF_INET, &((struct sockaddr_in *)n->ai_addr)->sin_addr);
 		else if (n->ai_family == AF_INET6)
-			add(l->ret, AF_INET6, &((struct sockaddr_in6 *)n->ai_addr)->sin6_addr);
+			add_address(l->ret, AF_INET6,
+				    &((struct sockaddr_in6 *)n->ai_addr)->sin6_addr);
 	}
 	ares_freeaddrinfo(info);
 }
@@ -103,7 +104,7 @@ static int channel_create(ares_channel *ret)
 }
 
 /* Waits for c-ares' sockets, STOP_POLL_MS at most, and lets it go on. */
-static void step(ares_channel channel)
+static void step_lookup(ares_channel channel)
 {
 	ares_socket_t sockets[SOCKETS_MAX];
 	struct pollfd p[SOCKETS_MAX];
@@ -134,7 +135,7 @@ static void step(ares_channel channel)
 }
 
 /* c-ares says ECANCELLED of what was stopped, and of what took too long. */
-static bool run(ares_channel channel, const struct lookup *l, const struct names_options *o)
+static bool run_lookup(ares_channel channel, const struct lookup *l, const struct names_options *o)
 {
 	const uint64_t end = clock__mono_ns() + (o->timeout_s ? o->timeout_s : 30) * NS_PER_SECOND;
 	bool stopped = false;
@@ -144,12 +145,12 @@ static bool run(ares_channel channel, const struct lookup *l, const struct names
 		if (stopped || clock__mono_ns() > end)
 			ares_cancel(channel);
 		else
-			step(channel);
+			step_lookup(channel);
 	}
 	return stopped;
 }
 
-static enum status failed(const char *host, int status, bool *again, struct err *e)
+static enum status lookup_failed(const char *host, int status, bool *again, struct err *e)
 {
 	switch (status) {
 	case ARES_ENOMEM:
@@ -185,15 +186,15 @@ enum status names_resolve(const char *host, const struct names_options *o, struc
 
 	*again = false;
 	*ret = (struct names){ .n = 0 };
-	if (st || is_address(host, ret) || is_localhost(host, ret))
+	if (st || is_numeric_address(host, ret) || is_localhost(host, ret))
 		return st;
 	status = channel_create(&channel);
 	if (status != ARES_SUCCESS)
-		return failed(host, status, again, e);
-	ares_getaddrinfo(channel, host, NULL, &hints, found, &l);
-	stopped = run(channel, &l, o);
+		return lookup_failed(host, status, again, e);
+	ares_getaddrinfo(channel, host, NULL, &hints, addresses_found, &l);
+	stopped = run_lookup(channel, &l, o);
 	ares_destroy(channel);
 	if (stopped && !ret->n)
 		return err_set(e, ST_INTERRUPTED, "interrupted while looking for %s", host);
-	return ret->n ? ST_OK : failed(host, l.status, again, e);
+	return ret->n ? ST_OK : lookup_failed(host, l.status, again, e);
 }

@@ -15,7 +15,7 @@ bool network_built_in(void)
 }
 
 /* curl_global_init() also starts Winsock and c-ares; what it counts, nobody ever gives back. */
-static void begin(void)
+static void begin_network_libraries(void)
 {
 	if (psa_crypto_init() != PSA_SUCCESS)
 		failed = "Mbed TLS";
@@ -27,7 +27,7 @@ static void begin(void)
 
 enum status network_begin(struct err *e)
 {
-	pthread_once(&once, begin);
+	pthread_once(&once, begin_network_libraries);
 	if (failed)
 		return err_set(e, ST_SYSTEM, "%s does not start here", failed);
 	return ST_OK;

@@ -9,7 +9,7 @@
 #include "formats/base/win32.h"
 
 /* CREATE_NEW follows no link and replaces nothing. */
-static int create(const char *path, DWORD share, DWORD flags)
+static int create_private_file(const char *path, DWORD share, DWORD flags)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path);
 	SECURITY_ATTRIBUTES attributes;
@@ -35,7 +35,7 @@ static int create(const char *path, DWORD share, DWORD flags)
 
 int private_file_create(const char *path)
 {
-	return create(path, FILE_SHARE_READ, FILE_ATTRIBUTE_NORMAL);
+	return create_private_file(path, FILE_SHARE_READ, FILE_ATTRIBUTE_NORMAL);
 }
 
 void private_file_remove(const char *path)
@@ -58,7 +58,7 @@ int private_file_nameless(const char *folder)
 		errno = ENOMEM;
 		return -1;
 	}
-	return create(path, 0, FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE);
+	return create_private_file(path, 0, FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE);
 }
 
 ssize_t private_file_put(int fd, const void *p, size_t len, uint64_t at)

@@ -21,7 +21,7 @@ void memory_wipe(void *p, size_t len)
 }
 
 /* Room for `len` bytes and the NUL. */
-static enum status reserve(struct secret *s, size_t len, struct err *e)
+static enum status reserve_secret(struct secret *s, size_t len, struct err *e)
 {
 	*s = (struct secret){ 0 };
 	if (len > SECRET_MAX)
@@ -35,7 +35,7 @@ static enum status reserve(struct secret *s, size_t len, struct err *e)
 
 enum status secret_set(struct secret *s, const char *text, size_t len, struct err *e)
 {
-	const enum status st = reserve(s, len, e);
+	const enum status st = reserve_secret(s, len, e);
 
 	if (!st)
 		memcpy(s->text, text, len);
@@ -52,7 +52,8 @@ void secret_wipe(struct secret *s)
 }
 
 /* What is read goes straight to locked pages: no buffer of stdio holds any of it. */
-static enum status read_all(int fd, const char *shown, struct secret *s, size_t *got, struct err *e)
+static enum status read_secret_bytes(int fd, const char *shown, struct secret *s, size_t *got,
+				     struct err *e)
 {
 	*got = 0;
 	while (*got <= SECRET_MAX) {
@@ -74,10 +75,10 @@ static enum status read_trimmed(int fd, const char *shown, struct secret *ret, s
 {
 	struct secret whole;
 	size_t first = 0, end = 0;
-	enum status st = reserve(&whole, SECRET_MAX, e);
+	enum status st = reserve_secret(&whole, SECRET_MAX, e);
 
 	if (!st)
-		st = read_all(fd, shown, &whole, &end, e);
+		st = read_secret_bytes(fd, shown, &whole, &end, e);
 	if (!st) {
 		while (first < end && byte_is_blank(whole.text[first]))
 			first++;
@@ -94,7 +95,7 @@ static enum status read_trimmed(int fd, const char *shown, struct secret *ret, s
 	return st;
 }
 
-static enum status read_file(const char *path, struct secret *ret, struct err *e)
+static enum status read_secret_file(const char *path, struct secret *ret, struct err *e)
 {
 	const int fd = os_open(path, O_RDONLY);
 	enum status st;
@@ -125,7 +126,7 @@ enum status secret_read(const char *from, struct secret *ret, struct err *e)
 {
 	*ret = (struct secret){ 0 };
 	if (from[0] == '@' && from[1])
-		return read_file(from + 1, ret, e);
+		return read_secret_file(from + 1, ret, e);
 	if (!strncmp(from, "fd:", 3))
 		return read_inherited(from, ret, e);
 	if (!strcmp(from, "-"))

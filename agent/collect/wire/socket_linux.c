@@ -55,7 +55,7 @@ enum status socket_wait_any(const net_socket *s, size_t n, unsigned ms, bool *re
 	return ready > 0 ? ST_OK : ST_END;
 }
 
-static enum status judge(ssize_t n, size_t *done, const char *what, struct err *e)
+static enum status judge_transfer(ssize_t n, size_t *done, const char *what, struct err *e)
 {
 	*done = n > 0 ? (size_t)n : 0;
 	if (n >= 0 || errno == EAGAIN || errno == EINTR)
@@ -68,19 +68,19 @@ enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct
 	const ssize_t n = recv((int)s, p, room, 0);
 
 	*done = 0;
-	return n ? judge(n, done, "receive", e) : ST_END;
+	return n ? judge_transfer(n, done, "receive", e) : ST_END;
 }
 
 enum status socket_write(net_socket s, const void *p, size_t len, size_t *done, struct err *e)
 {
-	return judge(send((int)s, p, len, MSG_NOSIGNAL), done, "send", e);
+	return judge_transfer(send((int)s, p, len, MSG_NOSIGNAL), done, "send", e);
 }
 
 enum status socket_peek(net_socket s, uint8_t *ret, bool *there, struct err *e)
 {
 	const ssize_t n = recv((int)s, ret, 1, MSG_PEEK);
 	size_t done;
-	const enum status st = n ? judge(n, &done, "receive", e) : ST_END;
+	const enum status st = n ? judge_transfer(n, &done, "receive", e) : ST_END;
 
 	*there = !st && done;
 	return st;

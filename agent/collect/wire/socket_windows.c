@@ -7,13 +7,13 @@
 #include "formats/base/os.h"
 #include "formats/base/win32.h"
 
-static enum status failed(struct err *e, const char *what)
+static enum status winsock_failed(struct err *e, const char *what)
 {
 	return err_from_win32(e, ST_OUTPUT, (DWORD)WSAGetLastError(), "%s", what);
 }
 
 /* Once for each user is once too often at most: they are counted (WSAStartup). */
-static enum status start(struct err *e)
+static enum status start_winsock(struct err *e)
 {
 	WSADATA data;
 	const int code = WSAStartup(MAKEWORD(2, 2), &data);
@@ -24,7 +24,7 @@ static enum status start(struct err *e)
 enum status socket_adopt(net_socket s, struct err *e)
 {
 	if (ioctlsocket((SOCKET)s, FIONBIO, &(u_long){ 1 }))
-		return failed(e, "socket");
+		return winsock_failed(e, "socket");
 	SetHandleInformation((HANDLE)s, HANDLE_FLAG_INHERIT, 0);
 	setsockopt((SOCKET)s, IPPROTO_TCP, TCP_NODELAY, (const char *)&(int){ 1 }, sizeof(int));
 	return ST_OK;
@@ -43,7 +43,7 @@ enum status socket_wait(net_socket s, enum socket_event what, unsigned ms, struc
 	const int n = WSAPoll(&p, 1, (int)ms);
 
 	if (n < 0)
-		return failed(e, "poll");
+		return winsock_failed(e, "poll");
 	return n ? ST_OK : ST_END;
 }
 
@@ -58,16 +58,16 @@ enum status socket_wait_any(const net_socket *s, size_t n, unsigned ms, bool *re
 		p[i] = (WSAPOLLFD){ .fd = (SOCKET)s[i], .events = POLLRDNORM };
 	ready = WSAPoll(p, (ULONG)n, (int)ms);
 	if (ready < 0)
-		return failed(e, "poll");
+		return winsock_failed(e, "poll");
 	for (size_t i = 0; i < n; i++)
 		ret[i] = ready && p[i].revents;
 	return ready ? ST_OK : ST_END;
 }
 
-static enum status judge(int n, size_t *done, const char *what, struct err *e)
+static enum status judge_transfer(int n, size_t *done, const char *what, struct err *e)
 {
 	*done = n > 0 ? (size_t)n : 0;
-	return n >= 0 || WSAGetLastError() == WSAEWOULDBLOCK ? ST_OK : failed(e, what);
+	return n >= 0 || WSAGetLastError() == WSAEWOULDBLOCK ? ST_OK : winsock_failed(e, what);
 }
 
 enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct err *e)
@@ -75,19 +75,19 @@ enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct
 	const int n = recv((SOCKET)s, p, (int)MIN(room, IO_MAX), 0);
 
 	*done = 0;
-	return n ? judge(n, done, "receive", e) : ST_END;
+	return n ? judge_transfer(n, done, "receive", e) : ST_END;
 }
 
 enum status socket_write(net_socket s, const void *p, size_t len, size_t *done, struct err *e)
 {
-	return judge(send((SOCKET)s, p, (int)MIN(len, IO_MAX), 0), done, "send", e);
+	return judge_transfer(send((SOCKET)s, p, (int)MIN(len, IO_MAX), 0), done, "send", e);
 }
 
 enum status socket_peek(net_socket s, uint8_t *ret, bool *there, struct err *e)
 {
 	const int n = recv((SOCKET)s, (char *)ret, 1, MSG_PEEK);
 	size_t done;
-	const enum status st = n ? judge(n, &done, "receive", e) : ST_END;
+	const enum status st = n ? judge_transfer(n, &done, "receive", e) : ST_END;
 
 	*there = !st && done;
 	return st;
@@ -115,7 +115,7 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 
 	*ret = NO_SOCKET;
 	if (!st)
-		st = start(e);
+		st = start_winsock(e);
 	if (st)
 		return st;
 	s = socket(AF_INET6, SOCK_STREAM, 0);
@@ -124,13 +124,13 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 		s = socket(AF_INET, SOCK_STREAM, 0);
 	}
 	if (s == INVALID_SOCKET)
-		return failed(e, "socket");
+		return winsock_failed(e, "socket");
 	/* Nobody else may listen there beside us (winsock, SO_EXCLUSIVEADDRUSE). */
 	if (setsockopt(s, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&(int){ 1 },
 		       sizeof(int)) ||
 	    set_only_v6(s, &address, only_v6) ||
 	    bind(s, &address.any, socket_address_size(&address)) || listen(s, SOMAXCONN)) {
-		st = failed(e, at);
+		st = winsock_failed(e, at);
 		closesocket(s);
 		return st;
 	}
@@ -163,7 +163,7 @@ enum status socket_accept(net_socket s, net_socket *ret, char ret_from[static SO
 	/* Callers that have gone again are no failure of ours. */
 	if (caller == INVALID_SOCKET)
 		return WSAGetLastError() == WSAEMFILE || WSAGetLastError() == WSAENOBUFS
-			       ? failed(e, "accept")
+			       ? winsock_failed(e, "accept")
 			       : ST_END;
 	socket_address_text(&address, ret_from);
 	st = socket_adopt((net_socket)caller, e);

@@ -17,7 +17,7 @@
 
 #include "formats/base/win32.h"
 
-static FARPROC function_of(const wchar_t *dll, const char *name)
+static FARPROC system_function(const wchar_t *dll, const char *name)
 {
 	const HMODULE module = win32_load_system_dll(dll);
 
@@ -27,7 +27,7 @@ static FARPROC function_of(const wchar_t *dll, const char *name)
 #define FORWARD(dll, type, name, params, args, otherwise)                                          \
 	type WINAPI name params                                                                    \
 	{                                                                                          \
-		const FARPROC found = function_of(L##dll, #name);                                  \
+		const FARPROC found = system_function(L##dll, #name);                              \
 		type(WINAPI *call) params;                                                         \
                                                                                                    \
 		memcpy(&call, &found, sizeof(call));                                               \
@@ -61,7 +61,7 @@ FORWARD("iphlpapi.dll", PCHAR, if_indextoname, (NET_IFINDEX index, PCHAR ret), (
 
 void WINAPI FreeMibTable(PVOID table)
 {
-	const FARPROC found = function_of(L"iphlpapi.dll", "FreeMibTable");
+	const FARPROC found = system_function(L"iphlpapi.dll", "FreeMibTable");
 	void(WINAPI * call)(PVOID);
 
 	memcpy(&call, &found, sizeof(call));

@@ -27,7 +27,7 @@ struct tls_key {
 	char pin[PIN_SIZE];
 };
 
-static enum status failed(int code, const char *what, struct err *e)
+static enum status tls_key_failed(int code, const char *what, struct err *e)
 {
 	char text[128];
 
@@ -124,29 +124,29 @@ static int write_certificate(struct tls_key *k, mbedtls_pk_context *pk)
 }
 
 /* All that is known of a key. */
-static enum status describe(struct tls_key *k, mbedtls_pk_context *pk, struct err *e)
+static enum status describe_tls_key(struct tls_key *k, mbedtls_pk_context *pk, struct err *e)
 {
 	uint8_t spki[DER_MAX];
 	int n = mbedtls_pk_write_pubkey_der(pk, spki, sizeof(spki));
 	enum status st;
 
 	if (n <= 0)
-		return failed(n, "public key", e);
+		return tls_key_failed(n, "public key", e);
 	st = tls_pin_of(spki + sizeof(spki) - n, (size_t)n, k->pin, e);
 	if (st)
 		return st;
 	n = mbedtls_pk_write_key_der(pk, k->key, DER_MAX);
 	if (n <= 0)
-		return failed(n, "private key", e);
+		return tls_key_failed(n, "private key", e);
 	k->key_len = to_front(k->key, n);
 	n = write_certificate(k, pk);
-	return n ? failed(n, "certificate", e) : ST_OK;
+	return n ? tls_key_failed(n, "certificate", e) : ST_OK;
 }
 
-static enum status finish(mbedtls_pk_context *pk, struct tls_key **ret, struct err *e)
+static enum status finish_tls_key(mbedtls_pk_context *pk, struct tls_key **ret, struct err *e)
 {
 	struct tls_key *k = calloc(1, sizeof(*k));
-	const enum status st = k ? describe(k, pk, e) : err_nomem(e);
+	const enum status st = k ? describe_tls_key(k, pk, e) : err_nomem(e);
 
 	if (st)
 		tls_key_destroy(k);
@@ -168,7 +168,7 @@ enum status tls_key_make(struct tls_key **ret, struct err *e)
 	if (!code)
 		code = mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(pk),
 					   mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
-	st = code ? failed(code, "a new key", e) : finish(&pk, ret, e);
+	st = code ? tls_key_failed(code, "a new key", e) : finish_tls_key(&pk, ret, e);
 	mbedtls_pk_free(&pk);
 	return st;
 }
@@ -195,7 +195,7 @@ enum status tls_key_parse(const struct secret *pem, struct tls_key **ret, struct
 	if (!code && !mbedtls_pk_can_do(&pk, MBEDTLS_PK_ECDSA) &&
 	    !mbedtls_pk_can_do(&pk, MBEDTLS_PK_RSA))
 		code = MBEDTLS_ERR_PK_KEY_INVALID_FORMAT;
-	st = code ? judge_pem(code, e) : finish(&pk, ret, e);
+	st = code ? judge_pem(code, e) : finish_tls_key(&pk, ret, e);
 	mbedtls_pk_free(&pk);
 	return st;
 }
@@ -236,7 +236,7 @@ enum status tls_key_pem(const struct tls_key *k, struct secret *ret, struct err 
 				    MBEDTLS_PSA_RANDOM_STATE);
 	if (!code)
 		code = mbedtls_pk_write_key_pem(&pk, (uint8_t *)text, sizeof(text));
-	st = code ? failed(code, "private key", e) : secret_set(ret, text, strlen(text), e);
+	st = code ? tls_key_failed(code, "private key", e) : secret_set(ret, text, strlen(text), e);
 	mbedtls_pk_free(&pk);
 	mbedtls_platform_zeroize(text, sizeof(text));
 	return st;

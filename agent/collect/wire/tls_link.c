@@ -23,7 +23,7 @@ struct tls_link {
 	bool refused;       /* that it is none of `pins` */
 };
 
-static enum status failed(int code, const char *what, struct err *e)
+static enum status tls_link_failed(int code, const char *what, struct err *e)
 {
 	char text[128];
 
@@ -103,7 +103,7 @@ static int set_up_key(struct tls_link *t, const struct tls_key *key)
 	return code;
 }
 
-static int set_up(struct tls_link *t, const struct tls_options *o, int end)
+static int set_up_tls(struct tls_link *t, const struct tls_options *o, int end)
 {
 	int code = mbedtls_ssl_config_defaults(&t->config, end, MBEDTLS_SSL_TRANSPORT_STREAM,
 					       MBEDTLS_SSL_PRESET_DEFAULT);
@@ -132,7 +132,7 @@ static bool is_want(int code)
 }
 
 /* Until what it wants can be had. ST_END: not within `ms`. */
-static enum status wait_for(struct tls_link *t, int code, unsigned ms, struct err *e)
+static enum status wait_for_tls(struct tls_link *t, int code, unsigned ms, struct err *e)
 {
 	return link_wait(&t->link,
 			 code == MBEDTLS_ERR_SSL_WANT_WRITE ? SOCKET_WRITABLE : SOCKET_READABLE, ms,
@@ -158,7 +158,7 @@ static enum status judge_handshake(const struct tls_link *t, int code, struct er
 	if (code == MBEDTLS_ERR_SSL_INVALID_RECORD && t->calls)
 		return err_set(e, ST_OUTPUT,
 			       "the other end does not speak TLS: is it 'ramseal receive'?");
-	return failed(code, "TLS", e);
+	return tls_link_failed(code, "TLS", e);
 }
 
 static enum status shake_hands(struct tls_link *t, unsigned ms, struct err *e)
@@ -173,7 +173,7 @@ static enum status shake_hands(struct tls_link *t, unsigned ms, struct err *e)
 			return ST_OK;
 		if (!is_want(code))
 			return judge_handshake(t, code, e);
-		st = wait_for(t, code, left_until(until), e);
+		st = wait_for_tls(t, code, left_until(until), e);
 		if (st == ST_END)
 			return err_set(e, ST_OUTPUT, "TLS: the other end does not answer");
 		if (st)
@@ -181,13 +181,13 @@ static enum status shake_hands(struct tls_link *t, unsigned ms, struct err *e)
 	}
 }
 
-static enum status judge_read(int code, struct err *e)
+static enum status tls_read_end(int code, struct err *e)
 {
 	if (code == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
 		return ST_END;
 	if (!code || code == MBEDTLS_ERR_SSL_CONN_EOF)
 		return err_set(e, ST_OUTPUT, "the connection broke");
-	return failed(code, "TLS", e);
+	return tls_link_failed(code, "TLS", e);
 }
 
 static enum status tls_read(struct link *l, void *p, size_t room, unsigned wait_ms, size_t *got,
@@ -206,8 +206,8 @@ static enum status tls_read(struct link *l, void *p, size_t room, unsigned wait_
 			return ST_OK;
 		}
 		if (!is_want(n))
-			return judge_read(n, e);
-		st = wait_for(t, n, left_until(until), e);
+			return tls_read_end(n, e);
+		st = wait_for_tls(t, n, left_until(until), e);
 		if (st)
 			return st == ST_END ? ST_OK : st;
 	}
@@ -228,8 +228,8 @@ static enum status tls_write(struct link *l, const void *p, size_t len, struct e
 			continue;
 		}
 		if (!is_want(n))
-			return failed(n, "TLS", e);
-		st = wait_for(t, n, l->options.stall_ms, e);
+			return tls_link_failed(n, "TLS", e);
+		st = wait_for_tls(t, n, l->options.stall_ms, e);
 		if (st == ST_END)
 			return err_set(e, ST_OUTPUT, "the other end accepts no more data");
 		if (st)
@@ -244,7 +244,7 @@ static void tls_end(struct link *l)
 	struct tls_link *t = (struct tls_link *)l;
 	int code = mbedtls_ssl_close_notify(&t->ssl);
 
-	while (is_want(code) && !wait_for(t, code, l->options.stall_ms, NULL))
+	while (is_want(code) && !wait_for_tls(t, code, l->options.stall_ms, NULL))
 		code = mbedtls_ssl_close_notify(&t->ssl);
 	socket_end(l->socket);
 }
@@ -269,8 +269,8 @@ static const struct link_ops tls_ops = {
 	.destroy = tls_destroy,
 };
 
-static enum status begin(net_socket s, const struct tls_options *o, int end, struct tls_link **ret,
-			 struct err *e)
+static enum status begin_tls_link(net_socket s, const struct tls_options *o, int end,
+				  struct tls_link **ret, struct err *e)
 {
 	struct tls_link *t = calloc(1, sizeof(*t));
 	enum status st = t ? network_begin(e) : err_nomem(e);
@@ -290,15 +290,15 @@ static enum status begin(net_socket s, const struct tls_options *o, int end, str
 	mbedtls_x509_crt_init(&t->certificate);
 	mbedtls_pk_init(&t->key);
 	*ret = t;
-	code = set_up(t, o, end);
-	return code ? failed(code, "TLS", e) : socket_adopt(s, e);
+	code = set_up_tls(t, o, end);
+	return code ? tls_link_failed(code, "TLS", e) : socket_adopt(s, e);
 }
 
-static enum status make(net_socket s, const struct tls_options *o, int end, struct tls_link **ret,
-			struct err *e)
+static enum status make_tls_link(net_socket s, const struct tls_options *o, int end,
+				 struct tls_link **ret, struct err *e)
 {
 	struct tls_link *t = NULL;
-	enum status st = begin(s, o, end, &t, e);
+	enum status st = begin_tls_link(s, o, end, &t, e);
 
 	if (!st)
 		st = shake_hands(t, o->handshake_ms, e);
@@ -315,7 +315,7 @@ enum status tls_link_connect(net_socket s, const struct tls_options *o, struct l
 			     struct err *e)
 {
 	struct tls_link *t;
-	const enum status st = make(s, o, MBEDTLS_SSL_IS_CLIENT, &t, e);
+	const enum status st = make_tls_link(s, o, MBEDTLS_SSL_IS_CLIENT, &t, e);
 
 	if (!st)
 		*ret = &t->link;
@@ -326,7 +326,7 @@ enum status tls_link_accept(net_socket s, const struct tls_options *o, struct li
 			    char ret_pin[static PIN_SIZE], struct err *e)
 {
 	struct tls_link *t;
-	const enum status st = make(s, o, MBEDTLS_SSL_IS_SERVER, &t, e);
+	const enum status st = make_tls_link(s, o, MBEDTLS_SSL_IS_SERVER, &t, e);
 
 	if (st)
 		return st;

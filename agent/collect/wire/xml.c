@@ -10,7 +10,7 @@ void xml_init(struct xml *x, const char *text, size_t len)
 	x->end = text + len;
 }
 
-static bool bad(struct xml *x)
+static bool xml_bad(struct xml *x)
 {
 	x->bad = true;
 	return false;
@@ -24,20 +24,20 @@ static bool begins_with(const struct xml *x, const char *what)
 }
 
 /* Behind the next `what`. */
-static bool pass(struct xml *x, const char *what)
+static bool pass_behind(struct xml *x, const char *what)
 {
 	while (x->at < x->end && !begins_with(x, what))
 		x->at++;
 	if (x->at == x->end)
-		return bad(x);
+		return xml_bad(x);
 	x->at += strlen(what);
 	return true;
 }
 
-static bool add(struct xml *x, char c)
+static bool add_char(struct xml *x, char c)
 {
 	if (x->len == sizeof(x->text) - 1)
-		return bad(x);
+		return xml_bad(x);
 	x->text[x->len++] = c;
 	return true;
 }
@@ -58,13 +58,13 @@ static bool add_number(struct xml *x)
 		else if (base == 16 && (c | 0x20) >= 'a' && (c | 0x20) <= 'f')
 			digit = (unsigned)((c | 0x20) - 'a' + 10);
 		else
-			return bad(x);
+			return xml_bad(x);
 		value = value < 0x110000 ? value * base + digit : value;
 	}
 	if (x->at == x->end)
-		return bad(x);
+		return xml_bad(x);
 	x->at++;
-	return add(x, value >= 0x20 && value < 0x7f ? (char)value : '?');
+	return add_char(x, value >= 0x20 && value < 0x7f ? (char)value : '?');
 }
 
 static bool add_entity(struct xml *x)
@@ -82,10 +82,10 @@ static bool add_entity(struct xml *x)
 		if (!begins_with(x, entities[i].name))
 			continue;
 		x->at += strlen(entities[i].name);
-		return add(x, entities[i].is);
+		return add_char(x, entities[i].is);
 	}
 	if (!begins_with(x, "&#"))
-		return bad(x);
+		return xml_bad(x);
 	x->at += 2;
 	return add_number(x);
 }
@@ -96,7 +96,7 @@ static bool is_name_char(char c)
 	       c == ':' || c == '_' || c == '-' || c == '.';
 }
 
-static size_t name_length(const struct xml *x)
+static size_t xml_name_length(const struct xml *x)
 {
 	size_t n = 0;
 
@@ -118,12 +118,12 @@ static bool pass_attributes(struct xml *x)
 		else if (c == '"' || c == '\'')
 			quote = c;
 		else if (c == '<')
-			return bad(x);
+			return xml_bad(x);
 		else if (c == '>')
 			break;
 	}
 	if (x->at == x->end)
-		return bad(x);
+		return xml_bad(x);
 	x->empty = x->at[-1] == '/';
 	x->at++;
 	return true;
@@ -131,10 +131,10 @@ static bool pass_attributes(struct xml *x)
 
 static bool open_element(struct xml *x)
 {
-	const size_t n = name_length(x);
+	const size_t n = xml_name_length(x);
 
 	if (!n || x->depth == XML_DEPTH_MAX || (!x->depth && x->seen))
-		return bad(x);
+		return xml_bad(x);
 	x->open[x->depth].at = x->at;
 	x->open[x->depth++].len = n;
 	x->seen = true;
@@ -152,7 +152,7 @@ static bool end_element(struct xml *x)
 		if (*c == ':')
 			from = c + 1;
 	if ((size_t)(end - from) >= sizeof(x->name))
-		return bad(x);
+		return xml_bad(x);
 	memcpy(x->name, from, (size_t)(end - from));
 	x->name[end - from] = '\0';
 	x->text[x->len] = '\0';
@@ -163,23 +163,23 @@ static bool end_element(struct xml *x)
 
 static bool close_element(struct xml *x)
 {
-	const size_t n = name_length(x);
+	const size_t n = xml_name_length(x);
 
 	if (!x->depth || x->open[x->depth - 1].len != n ||
 	    memcmp(x->open[x->depth - 1].at, x->at, n) != 0)
-		return bad(x);
+		return xml_bad(x);
 	x->at += n;
-	if (!pass(x, ">"))
+	if (!pass_behind(x, ">"))
 		return false;
 	return end_element(x);
 }
 
 /* What stands outside of all elements is passed over. */
-static bool take_text(struct xml *x)
+static bool add_char_data(struct xml *x)
 {
 	if (*x->at == '&')
-		return x->depth ? add_entity(x) : bad(x);
-	return x->depth ? add(x, *x->at++) : (x->at++, true);
+		return x->depth ? add_entity(x) : xml_bad(x);
+	return x->depth ? add_char(x, *x->at++) : (x->at++, true);
 }
 
 bool xml_next(struct xml *x)
@@ -188,11 +188,11 @@ bool xml_next(struct xml *x)
 		return end_element(x);
 	while (x->at < x->end && !x->bad) {
 		if (begins_with(x, "<?")) {
-			pass(x, "?>");
+			pass_behind(x, "?>");
 		} else if (begins_with(x, "<!--")) {
-			pass(x, "-->");
+			pass_behind(x, "-->");
 		} else if (begins_with(x, "<!")) {
-			bad(x);
+			xml_bad(x);
 		} else if (begins_with(x, "</")) {
 			x->at += 2;
 			return close_element(x);
@@ -201,7 +201,7 @@ bool xml_next(struct xml *x)
 			if (open_element(x) && x->empty)
 				return end_element(x);
 		} else {
-			take_text(x);
+			add_char_data(x);
 		}
 	}
 	x->bad |= x->depth || !x->seen;

@@ -41,7 +41,7 @@ static int by_group_and_address(const void *a, const void *b)
 	return order ? order : compare_u64(x->block->address, y->block->address);
 }
 
-static bool is_wanted(const struct block_groups_plan *plan, size_t i)
+static bool is_block_wanted(const struct block_groups_plan *plan, size_t i)
 {
 	return !plan->wanted || plan->wanted(plan->context, i);
 }
@@ -54,14 +54,14 @@ enum status block_groups_make(const struct block_groups_plan *plan, struct block
 
 	*ret = (struct block_groups){ 0 };
 	for (size_t i = 0; i < l->count; i++)
-		n += is_wanted(plan, i);
+		n += is_block_wanted(plan, i);
 	ret->members = calloc(MAX(n, 1), sizeof(*ret->members));
 	ret->at = calloc(MAX(n, 1), sizeof(*ret->at));
 	if (!ret->members || !ret->at)
 		return err_nomem(e);
 	n = 0;
 	for (size_t i = 0; i < l->count; i++) {
-		if (!is_wanted(plan, i))
+		if (!is_block_wanted(plan, i))
 			continue;
 		if (interrupted())
 			return interrupt_status(e);

@@ -26,7 +26,7 @@ enum status block_list_take(void *context, const struct heap_allocation *a, stru
 	return ST_OK;
 }
 
-static int by_address(const void *a, const void *b)
+static int allocation_by_address(const void *a, const void *b)
 {
 	const struct heap_allocation *x = a, *y = b;
 
@@ -35,7 +35,7 @@ static int by_address(const void *a, const void *b)
 
 void block_list_sort(struct block_list *l)
 {
-	array_sort(l->at, l->count, sizeof(*l->at), by_address);
+	array_sort(l->at, l->count, sizeof(*l->at), allocation_by_address);
 }
 
 void block_list_deinit(struct block_list *l)

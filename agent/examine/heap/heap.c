@@ -63,7 +63,7 @@ static void read_front(struct heaps *h, struct heap_info *info)
 	}
 }
 
-static enum status recover(struct heaps *h, struct heap_info *info, struct err *e)
+static enum status recover_heap(struct heaps *h, struct heap_info *info, struct err *e)
 {
 	size_t count;
 	const struct heap_segment *s = heap__segments(h, info->address, &count);
@@ -79,7 +79,7 @@ static enum status recover(struct heaps *h, struct heap_info *info, struct err *
 }
 
 /* The key, and whether the heap's own header agrees with it. */
-static void read_key(struct heaps *h, struct heap_info *info)
+static void read_heap_key(struct heaps *h, struct heap_info *info)
 {
 	const struct heap_layout *l = heap__layout(info->wide);
 	struct heap_pages *p = &h->pages;
@@ -129,11 +129,11 @@ static void read_head(struct heaps *h, struct heap_info *info)
 		info->index = index;
 	if (heap__u32(p, info->address + l->family[!info->old].total_free, &units))
 		info->total_free = (uint64_t)units * l->unit;
-	read_key(h, info);
+	read_heap_key(h, info);
 	read_front(h, info);
 }
 
-static int by_address(const void *a, const void *b)
+static int heap_by_address(const void *a, const void *b)
 {
 	const struct heap_info *x = a, *y = b;
 
@@ -159,21 +159,21 @@ static enum status find_all(struct heaps *h, struct err *e)
 
 	if (st)
 		return st;
-	array_sort(h->at, h->count, sizeof(*h->at), by_address);
+	array_sort(h->at, h->count, sizeof(*h->at), heap_by_address);
 	for (size_t i = 0; i < h->count; i++)
 		read_head(h, &h->at[i]);
 	st = heap__find_segments(h, e);
 	for (size_t i = 0; i < h->count && !st; i++)
 		if (h->at[i].kind == HEAP_UNREAD ||
 		    (h->at[i].kind == HEAP_NT && h->at[i].key_from == KEY_NONE))
-			st = recover(h, &h->at[i], e);
+			st = recover_heap(h, &h->at[i], e);
 	if (!st)
 		st = heap__find_unnamed(h, e);
 	if (!st)
 		st = heap__find_segment_heaps(h, e);
 	if (!st && heap__page_heap_may_be(h))
 		st = find_page_blocks(h, e);
-	array_sort(h->at, h->count, sizeof(*h->at), by_address);
+	array_sort(h->at, h->count, sizeof(*h->at), heap_by_address);
 	return st;
 }
 

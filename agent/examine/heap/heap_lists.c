@@ -11,7 +11,7 @@
  * PEB: ProcessHeap at 30, NumberOfHeaps, MaximumNumberOfHeaps, ProcessHeaps at e8, ec, f0, of x86
  * at 18, 88, 8c, 90 in every build (volatility 328a178, ntdiff/headers 5dcfad1).
  */
-static enum status add_listed(struct heaps *h, uint64_t at, bool wide, struct err *e)
+static enum status add_listed_heap(struct heaps *h, uint64_t at, bool wide, struct err *e)
 {
 	uint64_t address;
 	struct heap_info *info;
@@ -37,7 +37,7 @@ static void read_global_flag(struct heaps *h, uint64_t peb, bool wide)
 	f->known = peb && heap__u32(&h->pages, peb + (wide ? 0xbc : 0x68), &f->value);
 }
 
-static enum status read_list(struct heaps *h, uint64_t peb, bool wide, struct err *e)
+static enum status read_peb_heap_list(struct heaps *h, uint64_t peb, bool wide, struct err *e)
 {
 	struct heap_pages *p = &h->pages;
 	const uint64_t word = wide ? 8 : 4;
@@ -48,7 +48,7 @@ static enum status read_list(struct heaps *h, uint64_t peb, bool wide, struct er
 	if (!peb)
 		return ST_OK;
 	read_global_flag(h, peb, wide);
-	st = add_listed(h, peb + (wide ? 0x30 : 0x18), wide, e);
+	st = add_listed_heap(h, peb + (wide ? 0x30 : 0x18), wide, e);
 	if (!heap__u32(p, peb + (wide ? 0xe8 : 0x88), &count) ||
 	    !heap__pointer(p, peb + (wide ? 0xf0 : 0x90), wide, &array) ||
 	    !heap__plausible(array, wide, word)) {
@@ -57,7 +57,7 @@ static enum status read_list(struct heaps *h, uint64_t peb, bool wide, struct er
 	}
 	h->list_lost[wide] |= count > HEAPS_MAX;
 	for (uint32_t i = 0; i < MIN(count, HEAPS_MAX) && !st; i++)
-		st = add_listed(h, array + i * word, wide, e);
+		st = add_listed_heap(h, array + i * word, wide, e);
 	return st;
 }
 
@@ -88,7 +88,7 @@ static bool is_heap_signature(uint32_t signature)
 }
 
 /* Where a heap's descriptor is; false: it has none that is its own. */
-static bool find_descriptor(struct heaps *h, const struct heap_info *of, uint64_t *ret)
+static bool find_heap_descriptor(struct heaps *h, const struct heap_info *of, uint64_t *ret)
 {
 	const struct heap_layout *l = heap__layout(of->wide);
 	const uint64_t word = of->wide ? 8 : 4;
@@ -162,7 +162,7 @@ static enum status follow_chains(struct heaps *h, bool wide, struct err *e)
 		uint64_t begin;
 
 		any |= from.wide == wide;
-		if (from.wide != wide || from.chained || !find_descriptor(h, &from, &begin))
+		if (from.wide != wide || from.chained || !find_heap_descriptor(h, &from, &begin))
 			continue;
 		entries++;
 		st = follow_chain(h, begin, wide, false, certain, &closed, e);
@@ -174,7 +174,7 @@ static enum status follow_chains(struct heaps *h, bool wide, struct err *e)
 }
 
 /* What a private range begins with. */
-static enum status look_at(struct heaps *h, uint64_t base, struct err *e)
+static enum status try_range_as_heap(struct heaps *h, uint64_t base, struct err *e)
 {
 	struct heap_info *info;
 	enum status st = ST_OK;
@@ -203,7 +203,7 @@ static enum status look_at(struct heaps *h, uint64_t base, struct err *e)
 	return st;
 }
 
-static enum status look_at_ranges(struct heaps *h, struct err *e)
+static enum status try_ranges_as_heaps(struct heaps *h, struct err *e)
 {
 	const struct range_list *l = h->sources.ranges;
 	enum status st = ST_OK;
@@ -215,22 +215,22 @@ static enum status look_at_ranges(struct heaps *h, struct err *e)
 
 		if (h->sources.not_vads)
 			for (; at <= r.last && !st && !h->pages.cut; at += ALLOCATION_GRANULARITY)
-				st = look_at(h, at, e);
+				st = try_range_as_heap(h, at, e);
 		else
-			st = look_at(h, r.first, e);
+			st = try_range_as_heap(h, r.first, e);
 	}
 	return st;
 }
 
 enum status heap__find_listed(struct heaps *h, struct err *e)
 {
-	enum status st = read_list(h, h->sources.peb, true, e);
+	enum status st = read_peb_heap_list(h, h->sources.peb, true, e);
 
 	h->list_lost[false] |= h->sources.peb32_lost;
 	if (!st)
-		st = read_list(h, h->sources.peb32, false, e);
+		st = read_peb_heap_list(h, h->sources.peb32, false, e);
 	if (!st)
-		st = look_at_ranges(h, e);
+		st = try_ranges_as_heaps(h, e);
 	if (!st)
 		st = follow_chains(h, true, e);
 	if (!st)

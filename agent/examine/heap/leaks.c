@@ -47,7 +47,7 @@ static const struct heap_allocation *block_of(const struct search *x, uint64_t v
 	return a && va - a->address <= block_bytes(a) ? a : NULL;
 }
 
-static void reach(struct search *x, uint32_t edge)
+static void reach_block(struct search *x, uint32_t edge)
 {
 	const uint32_t i = edge & ~INSIDE;
 	uint8_t *mark = &x->marks[i];
@@ -61,12 +61,12 @@ static void reach(struct search *x, uint32_t edge)
 }
 
 /* Without room for it, what it leads to counts as reached: that hides a leak, and makes up none. */
-static void note_edge(struct search *x, uint32_t to)
+static void note_leak_edge(struct search *x, uint32_t to)
 {
 	struct edge *grown;
 
 	if (x->n_met == LEAK_EDGES_MAX) {
-		reach(x, to);
+		reach_block(x, to);
 		return;
 	}
 	if (x->n_met == x->met_room) {
@@ -80,7 +80,7 @@ static void note_edge(struct search *x, uint32_t to)
 	x->met[x->n_met++] = (struct edge){ x->source, to };
 }
 
-static void take_word(struct search *x, uint64_t word)
+static void follow_word(struct search *x, uint64_t word)
 {
 	const struct heap_allocation *a;
 	uint32_t edge;
@@ -92,27 +92,27 @@ static void take_word(struct search *x, uint64_t word)
 		return;
 	edge = (uint32_t)(a - x->s->blocks->at) | (a->address == word ? 0 : INSIDE);
 	if (x->from_roots)
-		reach(x, edge);
+		reach_block(x, edge);
 	else
-		note_edge(x, edge);
+		note_leak_edge(x, edge);
 }
 
 /* The aligned words of bytes [from, to) of a page. */
-static void take_words(struct search *x, const uint8_t *page, size_t from, size_t to)
+static void follow_words(struct search *x, const uint8_t *page, size_t from, size_t to)
 {
 	for (size_t at = (from + 7) & ~(size_t)7; at + 8 <= to; at += 8)
-		take_word(x, get_le64(page + at));
+		follow_word(x, get_le64(page + at));
 	if (!x->s->narrow)
 		return;
 	for (size_t at = (from + 3) & ~(size_t)3; at + 4 <= to; at += 4)
-		take_word(x, get_le32(page + at));
+		follow_word(x, get_le32(page + at));
 }
 
 /*
  * Pages
  */
 
-static uint64_t page_of(uint64_t va)
+static uint64_t leak_page_of(uint64_t va)
 {
 	return va & ~(uint64_t)(PAGE_SIZE - 1);
 }
@@ -126,12 +126,12 @@ static enum status take_root_pages(void *context, uint64_t va, uint64_t pages, e
 	x->stats->root_pages += is == LEAK_PAGE_THERE ? pages : 0;
 	x->stats->root_pages_lost += is == LEAK_PAGE_LOST ? pages : 0;
 	if (is == LEAK_PAGE_THERE)
-		take_words(x, bytes, 0, PAGE_SIZE);
+		follow_words(x, bytes, 0, PAGE_SIZE);
 	return x->st;
 }
 
 /* The first block that ends behind `va`. */
-static size_t first_block(const struct search *x, uint64_t va)
+static size_t first_block_behind(const struct search *x, uint64_t va)
 {
 	const struct block_list *l = x->s->blocks;
 	const struct heap_allocation *a = block_list_before(l, va);
@@ -150,7 +150,7 @@ static enum status take_block_pages(void *context, uint64_t va, uint64_t pages, 
 
 	if (is == LEAK_PAGE_NONE)
 		return x->st;
-	for (size_t i = first_block(x, va); i < l->count && l->at[i].address <= last; i++) {
+	for (size_t i = first_block_behind(x, va); i < l->count && l->at[i].address <= last; i++) {
 		const struct heap_allocation *a = &l->at[i];
 		const uint64_t first = MAX(a->address, va);
 
@@ -159,20 +159,22 @@ static enum status take_block_pages(void *context, uint64_t va, uint64_t pages, 
 		x->source = (uint32_t)i;
 		x->lost[i] |= is == LEAK_PAGE_LOST;
 		if (is == LEAK_PAGE_THERE)
-			take_words(x, bytes, (size_t)(first - va),
-				   (size_t)(MIN(a->address + (block_bytes(a) - 1), last) + 1 - va));
+			follow_words(
+				x, bytes, (size_t)(first - va),
+				(size_t)(MIN(a->address + (block_bytes(a) - 1), last) + 1 - va));
 	}
 	return x->st;
 }
 
-static enum status sweep(struct search *x, const struct range_list *ranges,
-			 const struct leak_visitor *v)
+static enum status sweep_for_leaks(struct search *x, const struct range_list *ranges,
+				   const struct leak_visitor *v)
 {
 	return interrupted() ? interrupt_status(x->e) : x->s->sweep(x->s->context, ranges, v, x->e);
 }
 
 /* Appends so many pages as there may still be of those from `first` on; returns how many. */
-static uint64_t add_pages(struct search *x, struct range_list *ret, uint64_t first, uint64_t pages)
+static uint64_t append_leak_pages(struct search *x, struct range_list *ret, uint64_t first,
+				  uint64_t pages)
 {
 	struct range *back = ret->count ? &ret->at[ret->count - 1] : NULL;
 	const uint64_t taken = MIN(pages, LEAK_PAGES_MAX - x->asked);
@@ -194,10 +196,11 @@ static enum status take_roots(struct search *x)
 	for (size_t i = 0; i < r->count; i++) {
 		const uint64_t pages = range_bytes(r->at[i]) / PAGE_SIZE;
 
-		x->stats->root_pages_lost += pages - add_pages(x, &ranges, r->at[i].first, pages);
+		x->stats->root_pages_lost +=
+			pages - append_leak_pages(x, &ranges, r->at[i].first, pages);
 	}
 	x->from_roots = true;
-	return x->st ? x->st : sweep(x, &ranges, &v);
+	return x->st ? x->st : sweep_for_leaks(x, &ranges, &v);
 }
 
 /* Each page once, however many blocks have a part of it. */
@@ -210,17 +213,17 @@ static enum status take_blocks(struct search *x)
 
 	for (size_t i = 0; i < l->count; i++) {
 		const uint64_t bytes = block_bytes(&l->at[i]);
-		const uint64_t first = MAX(page_of(l->at[i].address), covered);
-		const uint64_t end = page_of(l->at[i].address + bytes + (PAGE_SIZE - 1));
+		const uint64_t first = MAX(leak_page_of(l->at[i].address), covered);
+		const uint64_t end = leak_page_of(l->at[i].address + bytes + (PAGE_SIZE - 1));
 
 		if (!bytes || end <= first)
 			continue;
-		covered =
-			first + PAGE_SIZE * add_pages(x, &ranges, first, (end - first) / PAGE_SIZE);
+		covered = first + PAGE_SIZE * append_leak_pages(x, &ranges, first,
+								(end - first) / PAGE_SIZE);
 		x->lost[i] |= covered < end;
 	}
 	x->from_roots = false;
-	return x->st ? x->st : sweep(x, &ranges, &v);
+	return x->st ? x->st : sweep_for_leaks(x, &ranges, &v);
 }
 
 /* By the block that they lead from. */
@@ -254,7 +257,7 @@ static void follow_edges(struct search *x)
 
 		x->stats->blocks_lost += x->lost[i];
 		for (size_t k = x->first[i]; k < x->first[i + 1]; k++)
-			reach(x, x->edges[k]);
+			reach_block(x, x->edges[k]);
 	}
 }
 
@@ -270,7 +273,7 @@ static void mark_children(struct search *x)
 		}
 }
 
-static enum status search(struct search *x)
+static enum status search_leaks(struct search *x)
 {
 	const size_t count = x->s->blocks->count;
 	const struct heap_allocation *last = &x->s->blocks->at[count - 1];
@@ -308,7 +311,7 @@ enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_
 	if (!x.marks || !x.lost || !x.first || !x.waiting)
 		st = err_nomem(e);
 	else if (count)
-		st = search(&x);
+		st = search_leaks(&x);
 	if (!st)
 		*ret = take_ptr(x.marks);
 	free(x.marks);

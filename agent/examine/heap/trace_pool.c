@@ -30,7 +30,7 @@ struct trace_pool {
 	size_t n_kept;
 };
 
-static int by_place(const void *a, const void *b)
+static int trace_by_place(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
@@ -69,9 +69,9 @@ static enum status take_places(struct trace_pool *p, const struct trace_pool_pla
 				.wide = heaps_at(plan->heaps, a->heap)->wide,
 			};
 	}
-	array_sort(p->places, n, sizeof(*p->places), by_place);
+	array_sort(p->places, n, sizeof(*p->places), trace_by_place);
 	for (size_t i = 0; i < n; i++)
-		if (!kept || by_place(&p->places[kept - 1], &p->places[i]))
+		if (!kept || trace_by_place(&p->places[kept - 1], &p->places[i]))
 			p->places[kept++] = p->places[i];
 	p->n_places = kept;
 	return ST_OK;
@@ -92,7 +92,7 @@ static enum status add_words(struct trace_pool *p, const struct stack_trace *t)
 	return ST_OK;
 }
 
-static enum status read_all(struct trace_pool *p, const struct trace_pool_plan *plan)
+static enum status read_all_traces(struct trace_pool *p, const struct trace_pool_plan *plan)
 {
 	const uint64_t *at;
 
@@ -144,7 +144,7 @@ enum status trace_pool_open(const struct trace_pool_plan *plan, struct trace_poo
 	if (!st && p->n_places > UINT32_MAX)
 		st = ST_NOMEM;
 	if (!st)
-		st = read_all(p, plan);
+		st = read_all_traces(p, plan);
 	if (st) {
 		trace_pool_close(p);
 		return st == ST_INTERRUPTED ? interrupt_status(e) : err_nomem(e);
@@ -175,7 +175,7 @@ uint32_t trace_pool_of(const struct trace_pool *p, const struct heap_allocation 
 	const struct place *found = NULL;
 
 	if (a->trace)
-		found = bsearch(&key, p->places, p->n_places, sizeof(key), by_place);
+		found = bsearch(&key, p->places, p->n_places, sizeof(key), trace_by_place);
 	return found ? found->number : 0;
 }
 

@@ -67,8 +67,8 @@ static struct part *part_of(struct chunk_cache *c, const struct rsz_segment *seg
 }
 
 /* The part that has the page, and how many of the `pages` from there on it has. */
-static struct part *find_part(struct chunk_cache *c, uint32_t stream, uint64_t address,
-			      size_t pages, size_t *ret_pages)
+static struct part *find_cache_part(struct chunk_cache *c, uint32_t stream, uint64_t address,
+				    size_t pages, size_t *ret_pages)
 {
 	struct rsz_segment seg;
 	uint64_t bytes;
@@ -88,7 +88,7 @@ enum status chunk_cache_read(struct chunk_cache *c, uint32_t stream, uint64_t ad
 	enum status st = ST_OK;
 
 	for (size_t n; pages && !st; pages -= n) {
-		struct part *p = find_part(c, stream, address, pages, &n);
+		struct part *p = find_cache_part(c, stream, address, pages, &n);
 
 		pthread_mutex_lock(&p->lock);
 		st = rsz_cursor_read(p->cursor, stream, address, to, n, status, NULL, e);
@@ -100,8 +100,8 @@ enum status chunk_cache_read(struct chunk_cache *c, uint32_t stream, uint64_t ad
 	return st;
 }
 
-static enum status copy_text(struct part *p, uint32_t stream, uint64_t address, uint8_t *to,
-			     size_t *len, struct err *e)
+static enum status copy_cached_text(struct part *p, uint32_t stream, uint64_t address, uint8_t *to,
+				    size_t *len, struct err *e)
 {
 	const uint8_t *text;
 	uint64_t at = address;
@@ -124,11 +124,11 @@ enum status chunk_cache_read_text(struct chunk_cache *c, uint32_t stream, uint64
 	enum status st = ST_OK;
 
 	for (size_t n; len && !st; len -= n, to += n, address += n) {
-		struct part *p = find_part(c, stream, address, 1, &n);
+		struct part *p = find_cache_part(c, stream, address, 1, &n);
 
 		n = len;
 		pthread_mutex_lock(&p->lock);
-		st = copy_text(p, stream, address, to, &n, e);
+		st = copy_cached_text(p, stream, address, to, &n, e);
 		pthread_mutex_unlock(&p->lock);
 	}
 	return st;

@@ -77,7 +77,7 @@ static const struct node_ops text_ops = { .measure = text_measure,
  * Files that are made
  */
 
-static enum status make(struct made_file *f, struct err *e)
+static enum status make_file_once(struct made_file *f, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -99,7 +99,7 @@ static enum status make(struct made_file *f, struct err *e)
 static enum status made_measure(struct node *n, struct node_facts *ret, struct err *e)
 {
 	struct made_file *f = n->own;
-	const enum status st = make(f, e);
+	const enum status st = make_file_once(f, e);
 
 	*ret = (struct node_facts){ image_file_size(&f->image), image_file_stored(&f->image) };
 	return st;
@@ -108,7 +108,7 @@ static enum status made_measure(struct node *n, struct node_facts *ret, struct e
 static enum status made_read(struct node *n, uint64_t at, uint8_t *buf, size_t len, struct err *e)
 {
 	struct made_file *f = n->own;
-	const enum status st = make(f, e);
+	const enum status st = make_file_once(f, e);
 
 	return st ? st : image_file_read(&f->image, at, buf, len, e);
 }
@@ -157,8 +157,8 @@ static uint64_t image_size(const struct rsz_stream_info *s, const struct range_l
 	return ranges->count ? ranges->at[ranges->count - 1].last + 1 : 0;
 }
 
-static enum status add_image(struct contents *c, struct node *folder, const char *name,
-			     uint32_t stream, struct image_file **ret, struct err *e)
+static enum status add_image_file(struct contents *c, struct node *folder, const char *name,
+				  uint32_t stream, struct image_file **ret, struct err *e)
 {
 	struct image_file *f = calloc(1, sizeof(*f));
 	struct range_list ranges = { 0 };
@@ -179,7 +179,7 @@ static enum status add_image(struct contents *c, struct node *folder, const char
 }
 
 /* The list of gaps, and an image for the tools that read it, are the memory's. */
-static enum status add_memory(struct contents *c, struct err *e)
+static enum status add_memory_images(struct contents *c, struct err *e)
 {
 	struct container *in = &c->input.container;
 	enum status st;
@@ -187,7 +187,7 @@ static enum status add_memory(struct contents *c, struct err *e)
 	c->has_memory = !container_find_kind(in, RSZ_KIND_MEMORY, &c->memory, NULL);
 	if (!c->has_memory)
 		return ST_OK;
-	st = add_image(c, c->root, "memory.raw", c->memory, &c->raw, e);
+	st = add_image_file(c, c->root, "memory.raw", c->memory, &c->raw, e);
 	if (!st)
 		st = add_made(c, "memory.gaps.json", make_gaps, e);
 	if (st || !image_kernel_is_windows(in))
@@ -211,7 +211,7 @@ static enum status add_text(struct contents *c, struct node *folder, const char 
 	return node_add_file(folder, name, &text_ops, f, e);
 }
 
-static bool is_shown(const struct contents *c, uint32_t stream)
+static bool is_stream_shown(const struct contents *c, uint32_t stream)
 {
 	const uint32_t kind = stream_info(c, stream)->kind;
 
@@ -227,10 +227,10 @@ static enum status add_files(struct contents *c, struct err *e)
 	enum status st = node_add_folder(c->root, "files", &folder, e);
 
 	for (uint32_t i = 0; !st && i < rsz_reader_streams(c->input.container.reader); i++) {
-		if (!is_shown(c, i))
+		if (!is_stream_shown(c, i))
 			continue;
 		node_make_name(stream_info(c, i)->name, name);
-		st = stream_info(c, i)->paged ? add_image(c, folder, name, i, &ignored, e)
+		st = stream_info(c, i)->paged ? add_image_file(c, folder, name, i, &ignored, e)
 					      : add_text(c, folder, name, i, e);
 	}
 	return st ? st : node_finish(folder, e);
@@ -247,7 +247,7 @@ static enum status fill_processes(struct node *folder, struct err *e)
 	return st;
 }
 
-static enum status add_processes(struct contents *c, struct err *e)
+static enum status add_process_folders(struct contents *c, struct err *e)
 {
 	struct node *folder;
 	enum status st =
@@ -267,17 +267,17 @@ static enum status make_tree(struct contents *c, struct err *e)
 	enum status st = node_create_root(&c->root, e);
 
 	if (!st)
-		st = add_memory(c, e);
+		st = add_memory_images(c, e);
 	if (!st)
 		st = add_files(c, e);
 	if (!st)
-		st = add_processes(c, e);
+		st = add_process_folders(c, e);
 	if (!st)
 		st = said_add_file(c->root, e);
 	return st ? st : node_finish(c->root, e);
 }
 
-static void tell_end(const struct contents *c)
+static void warn_of_unsealed(const struct contents *c)
 {
 	const struct rsz_scan_result *end = rsz_reader_end(c->input.container.reader);
 
@@ -301,7 +301,7 @@ enum status contents_open(const struct mount_plan *plan, struct contents *ret, s
 	st = smear_input_open(plan->path, plan->identities, &ret->input, e);
 	if (st)
 		return st;
-	tell_end(ret);
+	warn_of_unsealed(ret);
 	st = chunk_cache_create(ret->input.container.reader, plan->cache / 2, !plan->check_all,
 				&ret->cache, e);
 	if (!st)

@@ -8,7 +8,7 @@
 
 #define BATCH_PAGES ((size_t)256)
 
-static uint64_t page_up(uint64_t address)
+static uint64_t round_up_to_page(uint64_t address)
 {
 	return (address + PAGE_SIZE - 1) & ~(uint64_t)(PAGE_SIZE - 1);
 }
@@ -61,7 +61,8 @@ bool image_file_next_data(const struct image_file *f, uint64_t at, struct range 
 		*ret = (struct range){ 0, f->end - 1 };
 	else if (i < f->ranges.count)
 		*ret = (struct range){ f->ranges.at[i].first,
-				       MIN(page_up(f->ranges.at[i].last + 1), f->end) - 1 };
+				       MIN(round_up_to_page(f->ranges.at[i].last + 1), f->end) -
+					       1 };
 	else
 		return false;
 	return at < f->end;
@@ -75,8 +76,8 @@ static void patch_pages(const struct dmp_patch *p, uint64_t address, uint8_t *bu
 		dmp_patch_apply(p, at, buf + (at - address));
 }
 
-static enum status show_pages(const struct image_file *f, uint64_t address, uint8_t *buf,
-			      size_t pages, struct err *e)
+static enum status read_shown_pages(const struct image_file *f, uint64_t address, uint8_t *buf,
+				    size_t pages, struct err *e)
 {
 	struct page_status status[BATCH_PAGES];
 	enum status st = chunk_cache_read(f->cache, f->stream, address, buf, pages, status, e);
@@ -104,11 +105,11 @@ static enum status read_range(const struct image_file *f, uint64_t address, uint
 
 		if (!skip && len >= PAGE_SIZE) {
 			n = MIN(len / PAGE_SIZE, BATCH_PAGES) * PAGE_SIZE;
-			st = show_pages(f, address, buf, n / PAGE_SIZE, e);
+			st = read_shown_pages(f, address, buf, n / PAGE_SIZE, e);
 			continue;
 		}
 		n = MIN(len, PAGE_SIZE - skip);
-		st = show_pages(f, address - skip, page, 1, e);
+		st = read_shown_pages(f, address - skip, page, 1, e);
 		if (!st)
 			memcpy(buf, page + skip, n);
 	}

@@ -72,7 +72,7 @@ static void try_patches(struct contents *c, struct dmp_kernel *k)
 }
 
 /* image_windows_deinit() and free() also after a failure. */
-static enum status find_windows(struct contents *c, struct image_windows **ret, struct err *e)
+static enum status find_dump_windows(struct contents *c, struct image_windows **ret, struct err *e)
 {
 	enum status st;
 
@@ -129,7 +129,7 @@ static enum status fill_dmp(struct made_file *f, struct image_windows *w, struct
 enum status make_dmp(struct made_file *f, struct err *e)
 {
 	struct image_windows *w;
-	enum status st = find_windows(f->contents, &w, e);
+	enum status st = find_dump_windows(f->contents, &w, e);
 
 	if (!st)
 		st = fill_dmp(f, w, e);
@@ -194,8 +194,8 @@ static enum status tally_memory(struct contents *c, struct tally *ret, struct er
 	return st;
 }
 
-static json_t *gaps_json(struct contents *c, const struct tally *t,
-			 const struct image_captures *again, const struct dmp_kernel *dmp)
+static json_t *made_gaps_json(struct contents *c, const struct tally *t,
+			      const struct image_captures *again, const struct dmp_kernel *dmp)
 {
 	const struct container *in = &c->input.container;
 	const struct image_gaps g = {
@@ -214,7 +214,7 @@ static json_t *gaps_json(struct contents *c, const struct tally *t,
 	return image_gaps_json(&g);
 }
 
-static enum status take_text(struct made_file *f, json_t *doc, struct err *e)
+static enum status set_json_text(struct made_file *f, json_t *doc, struct err *e)
 {
 	char *dump = json_dumped(doc, JSON_INDENT(1));
 	struct range_list none = { 0 };
@@ -238,7 +238,7 @@ static enum status list_gaps(struct made_file *f, const struct dmp_kernel *dmp, 
 	if (!st)
 		st = tally_memory(c, &tally, e);
 	if (!st)
-		st = take_text(f, gaps_json(c, &tally, &again, dmp), e);
+		st = set_json_text(f, made_gaps_json(c, &tally, &again, dmp), e);
 	tally_deinit(&tally);
 	image_captures_deinit(&again);
 	return st;
@@ -252,7 +252,7 @@ enum status make_gaps(struct made_file *f, struct err *e)
 enum status make_dmp_gaps(struct made_file *f, struct err *e)
 {
 	struct image_windows *w;
-	enum status st = find_windows(f->contents, &w, e);
+	enum status st = find_dump_windows(f->contents, &w, e);
 
 	if (!st)
 		st = list_gaps(f, &w->dump.kernel, e);

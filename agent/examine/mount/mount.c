@@ -28,7 +28,7 @@ static enum status find_folder(const char *path, char **ret, struct err *e)
 }
 
 /* What is mounted in the background must not keep another file system from being unmounted. */
-static enum status let_go(struct err *e)
+static enum status leave_for_background(struct err *e)
 {
 	if (chdir("/"))
 		return err_from_errno(e, ST_SYSTEM, errno, "/");
@@ -36,8 +36,8 @@ static enum status let_go(struct err *e)
 	return ST_OK;
 }
 
-static enum status serve(const struct mount_plan *plan, const char *folder, struct contents *c,
-			 struct err *e)
+static enum status serve_mount(const struct mount_plan *plan, const char *folder,
+			       struct contents *c, struct err *e)
 {
 	const struct serve_options o = {
 		.folder = folder,
@@ -51,7 +51,7 @@ static enum status serve(const struct mount_plan *plan, const char *folder, stru
 		return st;
 	log_info("mounted", "%s: mounted; to unmount it: fusermount3 -u %s", folder, folder);
 	if (!plan->foreground)
-		st = let_go(e);
+		st = leave_for_background(e);
 	if (!st)
 		st = serve_run(s, e);
 	serve_end(s);
@@ -66,7 +66,7 @@ static enum status mount_container(const struct mount_plan *plan, const char *fo
 	said_begin();
 	st = contents_open(plan, &c, e);
 	if (!st) {
-		st = serve(plan, folder, &c, e);
+		st = serve_mount(plan, folder, &c, e);
 		contents_close(&c);
 	}
 	said_end();

@@ -81,7 +81,7 @@ void address_spaces_destroy(struct address_spaces *s)
  * What a process has
  */
 
-static enum status choose(struct process_files *p, struct err *e)
+static enum status choose_process(struct process_files *p, struct err *e)
 {
 	struct address_spaces *s = p->spaces;
 	enum status st;
@@ -99,7 +99,7 @@ static enum status choose(struct process_files *p, struct err *e)
  * Walks go on without what there was no memory to decode. Once that has happened, no file of a
  * process is given any more: an error is better than a file that lacks pages and does not say so.
  */
-static enum status answer(const struct address_spaces *s, enum status st, struct err *e)
+static enum status spaces_answer(const struct address_spaces *s, enum status st, struct err *e)
 {
 	return container_answer(&s->in->container, st, e);
 }
@@ -113,10 +113,10 @@ static enum status find_mapped(struct process_files *p, struct err *e)
 
 	if (p->mapped)
 		return ST_OK;
-	st = choose(p, e);
+	st = choose_process(p, e);
 	if (!st)
 		st = virtual_mapped(p->spaces->v, &found, &cut, e);
-	st = answer(p->spaces, st, e);
+	st = spaces_answer(p->spaces, st, e);
 	if (st && st != ST_INPUT) {
 		range_list_deinit(&found);
 		return st;
@@ -137,7 +137,7 @@ static enum status find_mapped(struct process_files *p, struct err *e)
  * pages.csv
  */
 
-static enum status print_row(void *context, const struct smear_row *row, struct err *e)
+static enum status print_csv_row(void *context, const struct smear_row *row, struct err *e)
 {
 	smear_print_row(row, context);
 	return ST_OK;
@@ -146,7 +146,7 @@ static enum status print_row(void *context, const struct smear_row *row, struct 
 /* Piece 0 is the line that names the columns. */
 static enum status print_piece(struct process_files *p, size_t i, FILE *out, struct err *e)
 {
-	const struct virtual_rows rows = { print_row, out };
+	const struct virtual_rows rows = { print_csv_row, out };
 	const struct range *r = &p->pieces[i].range;
 
 	if (i)
@@ -160,7 +160,7 @@ static enum status make_text(struct process_files *p, size_t i, struct err *e)
 {
 	struct address_spaces *s = p->spaces;
 	FILE *out;
-	enum status st = choose(p, e);
+	enum status st = choose_process(p, e);
 
 	if (st || (s->text_of == p && s->text_piece == i))
 		return st;
@@ -170,7 +170,7 @@ static enum status make_text(struct process_files *p, size_t i, struct err *e)
 	out = open_memstream(&s->text, &s->text_size);
 	if (!out)
 		return err_nomem(e);
-	st = answer(s, print_piece(p, i, out, e), e);
+	st = spaces_answer(s, print_piece(p, i, out, e), e);
 	if (fclose(out) && !st)
 		st = err_nomem(e);
 	if (st)
@@ -330,7 +330,7 @@ struct memory_read {
 	uint8_t *buf;
 };
 
-static void copy_page(const struct memory_read *r, uint64_t va, const uint8_t *page)
+static void copy_page_part(const struct memory_read *r, uint64_t va, const uint8_t *page)
 {
 	const uint64_t from = MAX(va, r->first);
 	const uint64_t to = MIN(va + (PAGE_SIZE - 1), r->last);
@@ -338,13 +338,13 @@ static void copy_page(const struct memory_read *r, uint64_t va, const uint8_t *p
 	memcpy(r->buf + (from - r->first), page + (from - va), (size_t)(to - from + 1));
 }
 
-static enum status take_page(void *context, const struct virtual_page *v, struct err *e)
+static enum status copy_virtual_page(void *context, const struct virtual_page *v, struct err *e)
 {
 	const struct memory_read *r = context;
 	uint8_t filled[PAGE_SIZE] = { 0 };
 
 	if (v->bytes) {
-		copy_page(r, v->va, v->bytes);
+		copy_page_part(r, v->va, v->bytes);
 		return ST_OK;
 	}
 	if (v->damaged)
@@ -353,7 +353,7 @@ static enum status take_page(void *context, const struct virtual_page *v, struct
 		return err_set(e, ST_END, "%s", v->why);
 	image_fill_page(filled, &r->gaps->missing);
 	for (uint64_t i = 0; i < v->pages; i++)
-		copy_page(r, v->va + i * PAGE_SIZE, filled);
+		copy_page_part(r, v->va + i * PAGE_SIZE, filled);
 	return ST_OK;
 }
 
@@ -361,20 +361,21 @@ static enum status read_mapped(struct process_files *p, uint64_t at, uint8_t *bu
 			       struct err *e)
 {
 	const struct memory_read r = { p->spaces->gaps, at, at + (len - 1), buf };
-	const struct virtual_reader reader = { take_page, (void *)(uintptr_t)&r };
+	const struct virtual_reader reader = { copy_virtual_page, (void *)(uintptr_t)&r };
 	struct virtual_counts counts = { 0 };
 
-	return answer(p->spaces, virtual_read(p->spaces->v, at, len, &reader, &counts, e), e);
+	return spaces_answer(p->spaces, virtual_read(p->spaces->v, at, len, &reader, &counts, e),
+			     e);
 }
 
 /* What has no entry is a hole; /proc/PID/mem fails there, and so does this if gaps do. */
-static enum status read_memory(struct process_files *p, uint64_t at, uint8_t *buf, size_t len,
-			       struct err *e)
+static enum status read_process_ranges(struct process_files *p, uint64_t at, uint8_t *buf,
+				       size_t len, struct err *e)
 {
 	enum status st = find_mapped(p, e);
 
 	if (!st && p->ranges.count)
-		st = choose(p, e);
+		st = choose_process(p, e);
 	for (size_t n; len && !st; len -= n, buf += n, at += n) {
 		const size_t i = range_list_from(&p->ranges, at);
 		const struct range *r = i < p->ranges.count ? &p->ranges.at[i] : NULL;
@@ -398,7 +399,7 @@ static enum status memory_read(struct node *n, uint64_t at, uint8_t *buf, size_t
 	enum status st;
 
 	pthread_mutex_lock(&p->spaces->lock);
-	st = read_memory(p, at, buf, len, e);
+	st = read_process_ranges(p, at, buf, len, e);
 	pthread_mutex_unlock(&p->spaces->lock);
 	return st;
 }
@@ -450,7 +451,7 @@ static const struct smear_id *find_tables(const struct smear_spaces *l, uint64_t
 	return NULL;
 }
 
-static size_t collect(const struct smear_spaces *l, struct listed *ret)
+static size_t collect_listed(const struct smear_spaces *l, struct listed *ret)
 {
 	size_t n = 0, kept = 0;
 
@@ -487,8 +488,8 @@ static void name_process(const struct listed *l, bool same_pid, char ret[static 
 	node_make_name(text, ret);
 }
 
-static enum status add_process(struct address_spaces *s, struct node *folder, const char *name,
-			       const struct smear_id *id, struct err *e)
+static enum status add_space_folder(struct address_spaces *s, struct node *folder, const char *name,
+				    const struct smear_id *id, struct err *e)
 {
 	struct process_files *p = calloc(1, sizeof(*p));
 	struct node *own;
@@ -509,11 +510,11 @@ static enum status add_process(struct address_spaces *s, struct node *folder, co
 	return st ? st : node_finish(own, e);
 }
 
-static enum status add_processes(struct address_spaces *s, struct node *folder, struct err *e)
+static enum status add_space_folders(struct address_spaces *s, struct node *folder, struct err *e)
 {
 	const struct smear_spaces *l = virtual_spaces(s->v);
 	_cleanup_free_ struct listed *at = calloc(l->count + l->n_sharers + 1, sizeof(*at));
-	const size_t n = at ? collect(l, at) : 0;
+	const size_t n = at ? collect_listed(l, at) : 0;
 	char name[NODE_NAME_MAX];
 	enum status st = at ? ST_OK : err_nomem(e);
 
@@ -522,7 +523,7 @@ static enum status add_processes(struct address_spaces *s, struct node *folder, 
 				  (i + 1 < n && at[i + 1].pid == at[i].pid);
 
 		name_process(&at[i], same, name);
-		st = add_process(s, folder, name, at[i].id, e);
+		st = add_space_folder(s, folder, name, at[i].id, e);
 	}
 	return st;
 }
@@ -552,8 +553,8 @@ enum status address_spaces_list(struct address_spaces *s, struct node *folder, s
 	pthread_mutex_lock(&s->lock);
 	st = open_virtual(s, e);
 	if (!st)
-		st = add_processes(s, folder, e);
-	st = answer(s, st, e);
+		st = add_space_folders(s, folder, e);
+	st = spaces_answer(s, st, e);
 	pthread_mutex_unlock(&s->lock);
 	finished = node_finish(folder, e);
 	return st ? st : finished;

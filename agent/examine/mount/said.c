@@ -20,7 +20,7 @@ static struct {
 } said = { .lock = PTHREAD_MUTEX_INITIALIZER, .causes_lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* What does not fit is left out whole. */
-static void take_line(void *arg, const char *line, size_t len)
+static void append_said_line(void *arg, const char *line, size_t len)
 {
 	char *text;
 
@@ -36,7 +36,7 @@ static void take_line(void *arg, const char *line, size_t len)
 
 void said_begin(void)
 {
-	log_tee(take_line, NULL);
+	log_tee(append_said_line, NULL);
 }
 
 void said_end(void)

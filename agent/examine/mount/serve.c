@@ -37,7 +37,7 @@ static struct node *node_of(fuse_req_t req, fuse_ino_t number)
 	return number == FUSE_ROOT_ID ? s->root : (struct node *)(uintptr_t)number;
 }
 
-static fuse_ino_t number_of(const struct node *n)
+static fuse_ino_t inode_of(const struct node *n)
 {
 	return n->parent == n ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)n;
 }
@@ -48,19 +48,19 @@ static int error_of(enum status st)
 }
 
 /* The errno that the kernel gets; what is no recorded gap is told. */
-static int fail(const struct node *n, uint64_t at, enum status st, const struct err *e)
+static int fail_node(const struct node *n, uint64_t at, enum status st, const struct err *e)
 {
 	if (st != ST_END && st != ST_INTERRUPTED)
 		said_damage(n, at, e);
 	return error_of(st);
 }
 
-static int measure(struct node *n, struct node_facts *ret)
+static int measure_node(struct node *n, struct node_facts *ret)
 {
 	struct err e = ERR_INIT;
 	const enum status st = n->ops->measure(n, ret, &e);
 
-	return st ? fail(n, 0, st, &e) : 0;
+	return st ? fail_node(n, 0, st, &e) : 0;
 }
 
 static int stat_node(fuse_req_t req, struct node *n, struct stat *ret)
@@ -72,9 +72,9 @@ static int stat_node(fuse_req_t req, struct node *n, struct stat *ret)
 	int error = 0;
 
 	if (n->ops)
-		error = measure(n, &facts);
+		error = measure_node(n, &facts);
 	*ret = (struct stat){
-		.st_ino = number_of(n),
+		.st_ino = inode_of(n),
 		.st_mode = n->ops ? S_IFREG | 0400 : S_IFDIR | 0500,
 		.st_nlink = n->ops ? 1 : 2,
 		.st_uid = getuid(),
@@ -95,7 +95,7 @@ static double keep_of(const struct node *n)
 }
 
 /* What it fails for is told once, by who fills it; the folder is as full as it could be made. */
-static void look_into(struct node *folder)
+static void fill_folder(struct node *folder)
 {
 	(void)node_fill(folder, &(struct err)ERR_INIT);
 }
@@ -106,13 +106,13 @@ static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fuse_entry_param entry = { 0 };
 	int error;
 
-	look_into(folder);
+	fill_folder(folder);
 	n = node_find(folder, name);
 	if (!n) {
 		fuse_reply_err(req, ENOENT);
 		return;
 	}
-	entry.ino = number_of(n);
+	entry.ino = inode_of(n);
 	entry.attr_timeout = keep_of(n);
 	entry.entry_timeout = KEEP_SECONDS;
 	error = stat_node(req, n, &entry.attr);
@@ -153,7 +153,7 @@ static void on_read(fuse_req_t req, fuse_ino_t number, size_t len, off_t offset,
 	struct err e = ERR_INIT;
 	uint8_t *buf;
 	enum status st;
-	int error = measure(n, &facts);
+	int error = measure_node(n, &facts);
 
 	if (!error && at >= facts.size) {
 		fuse_reply_buf(req, NULL, 0);
@@ -167,7 +167,7 @@ static void on_read(fuse_req_t req, fuse_ino_t number, size_t len, off_t offset,
 	}
 	st = n->ops->read(n, at, buf, len, &e);
 	if (st)
-		fuse_reply_err(req, fail(n, at, st, &e));
+		fuse_reply_err(req, fail_node(n, at, st, &e));
 	else
 		fuse_reply_buf(req, (const char *)buf, len);
 	free(buf);
@@ -194,7 +194,7 @@ static void on_lseek(fuse_req_t req, fuse_ino_t number, off_t offset, int whence
 	struct node *n = node_of(req, number);
 	struct node_facts facts = { 0 };
 	uint64_t to = 0;
-	const int error = measure(n, &facts);
+	const int error = measure_node(n, &facts);
 
 	if (error)
 		fuse_reply_err(req, error);
@@ -209,14 +209,14 @@ static void on_lseek(fuse_req_t req, fuse_ino_t number, off_t offset, int whence
 
 static void on_opendir(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *file)
 {
-	look_into(node_of(req, number));
+	fill_folder(node_of(req, number));
 	file->cache_readdir = 1;
 	file->keep_cache = 1;
 	fuse_reply_open(req, file);
 }
 
 /* Entry 0 is the folder itself, 1 the one it is in. */
-static const struct node *entry_of(const struct node *folder, uint64_t i, const char **ret_name)
+static const struct node *folder_entry(const struct node *folder, uint64_t i, const char **ret_name)
 {
 	*ret_name = i == 0 ? "." : "..";
 	if (i < 2)
@@ -239,8 +239,8 @@ static void on_readdir(fuse_req_t req, fuse_ino_t number, size_t len, off_t offs
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	for (uint64_t i = (uint64_t)offset; (n = entry_of(folder, i, &name)); i++) {
-		const struct stat facts = { .st_ino = number_of(n),
+	for (uint64_t i = (uint64_t)offset; (n = folder_entry(folder, i, &name)); i++) {
+		const struct stat facts = { .st_ino = inode_of(n),
 					    .st_mode = n->ops ? S_IFREG : S_IFDIR };
 		const size_t needed = fuse_add_direntry(req, buf + used, len - used, name, &facts,
 							(off_t)(i + 1));

@@ -84,7 +84,7 @@ enum status node_create_root(struct node **ret, struct err *e)
 	return make_node(NULL, "", ret, e);
 }
 
-static enum status add(struct node *folder, struct node *n, struct err *e)
+static enum status add_node(struct node *folder, struct node *n, struct err *e)
 {
 	if (folder->count == folder->room) {
 		const size_t room = folder->room ? 2 * folder->room : 8;
@@ -115,17 +115,17 @@ enum status node_add_file(struct node *folder, const char *name, const struct no
 	}
 	n->ops = ops;
 	n->own = own;
-	return add(folder, n, e);
+	return add_node(folder, n, e);
 }
 
 enum status node_add_folder(struct node *folder, const char *name, struct node **ret, struct err *e)
 {
 	enum status st = make_node(folder, name, ret, e);
 
-	return st ? st : add(folder, *ret, e);
+	return st ? st : add_node(folder, *ret, e);
 }
 
-static int compare_nodes(const void *a, const void *b)
+static int compare_node_names(const void *a, const void *b)
 {
 	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
 	const int order = strcmp(x->name, y->name);
@@ -147,7 +147,7 @@ static enum status number_name(struct node *n, size_t number, struct err *e)
 static void sort_nodes(struct node *folder)
 {
 	if (folder->count)
-		qsort(folder->at, folder->count, sizeof(struct node *), compare_nodes);
+		qsort(folder->at, folder->count, sizeof(struct node *), compare_node_names);
 }
 
 /* No name has a '~' but at its end, so that what gets a number is like no other. */

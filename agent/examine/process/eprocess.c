@@ -272,8 +272,8 @@ static enum status ask_process(const struct memory_view *m, uint64_t object, str
 	return st;
 }
 
-static bool is_better(const struct pair *a, const struct pair *b,
-		      const struct eprocess_evidence *ev)
+static bool is_better_pair(const struct pair *a, const struct pair *b,
+			   const struct eprocess_evidence *ev)
 {
 	if (a->votes != b->votes)
 		return a->votes > b->votes;
@@ -325,7 +325,7 @@ enum status eprocess_choose(const struct memory_view *m, const struct eprocess_e
 		ret->processes++;
 	}
 	for (size_t i = 1; i < n && !st; i++)
-		if (is_better(&pairs[i], best, ev))
+		if (is_better_pair(&pairs[i], best, ev))
 			best = &pairs[i];
 	if (!st && best && (best->votes || fits_build(best, ev) >= 2)) {
 		ret->layout = best->fields;

@@ -308,7 +308,7 @@ static bool is_same_path(const char *a, const char *b)
 	return true;
 }
 
-static bool read_serial(const json_t *from, uint64_t *ret)
+static bool serial_of_json(const json_t *from, uint64_t *ret)
 {
 	const char *text = json_string_value(json_object_get(from, "volume_serial"));
 	char *end;
@@ -319,13 +319,13 @@ static bool read_serial(const json_t *from, uint64_t *ret)
 	return !*end;
 }
 
-static bool is_wanted(const json_t *of, const struct file_wanted *w)
+static bool is_wanted_file(const json_t *of, const struct file_wanted *w)
 {
 	const char *path = json_string_value(json_object_get(of, "path"));
 	uint64_t serial;
 
 	return path && is_same_path(path, w->path) &&
-	       (!w->has_serial || !read_serial(of, &serial) || (uint32_t)serial == w->serial);
+	       (!w->has_serial || !serial_of_json(of, &serial) || (uint32_t)serial == w->serial);
 }
 
 /* What the manifest says of the file of a stream's metadata; NULL: nothing. */
@@ -381,7 +381,7 @@ static enum status tell_stream(struct origin_file *f, const struct file_origins 
 	f->facts = (struct origin_facts){
 		.from = from->name,
 		.stream = rsz_reader_stream(o->reader, stream)->name,
-		.has_volume = read_serial(meta, &f->facts.volume_serial),
+		.has_volume = serial_of_json(meta, &f->facts.volume_serial),
 		.volume_serial = f->facts.volume_serial,
 		.volume_offset =
 			(uint64_t)json_integer_value(json_object_get(meta, "volume_offset")),
@@ -405,7 +405,7 @@ static enum status open_in_container(const struct file_origins *o, const struct 
 		const struct rsz_stream_info *info = rsz_reader_stream(o->reader, i);
 		json_t *meta = info->kind == RSZ_KIND_FILE ? json_loads(info->meta, 0, NULL) : NULL;
 
-		if (meta && is_wanted(meta, w) && !n++) {
+		if (meta && is_wanted_file(meta, w) && !n++) {
 			found = json_incref(meta);
 			stream = i;
 		}
@@ -466,7 +466,7 @@ const struct origin_facts *origin_file_facts(const struct origin_file *f)
 }
 
 /* Whole pages into f->buf, as many of them as the file has. */
-static enum status read_pages(struct origin_file *f, uint64_t at, size_t size, struct err *e)
+static enum status read_origin_pages(struct origin_file *f, uint64_t at, size_t size, struct err *e)
 {
 	struct extract_piece piece;
 
@@ -488,7 +488,7 @@ enum status origin_file_read(struct origin_file *f, uint64_t offset, void *to, s
 	*ret_why = "it ends before that";
 	if (length > READ_MAX || !range_fits(offset, length, f->facts.size))
 		return ST_OK;
-	st = read_pages(f, first, size, &ignored);
+	st = read_origin_pages(f, first, size, &ignored);
 	if (st == ST_NOMEM)
 		return err_nomem(e);
 	*ret_why = "it cannot be read there";

@@ -258,8 +258,8 @@ static enum status doubt_file(const struct file_pages *f, struct viewed *x,
 	return x->doubt ? ST_OK : err_nomem(e);
 }
 
-static void take_file(struct file_pages *f, struct viewed *x, struct origin_file *file,
-		      const struct file_header *h)
+static void use_origin_file(struct file_pages *f, struct viewed *x, struct origin_file *file,
+			    const struct file_header *h)
 {
 	const struct origin_facts *t = origin_file_facts(file);
 
@@ -274,7 +274,8 @@ static void take_file(struct file_pages *f, struct viewed *x, struct origin_file
 	};
 }
 
-static enum status read_header(struct origin_file *file, struct file_header *ret, struct err *e)
+static enum status read_file_header(struct origin_file *file, struct file_header *ret,
+				    struct err *e)
 {
 	const size_t size = (size_t)MIN(HEADER_BYTES, origin_file_facts(file)->size);
 	_cleanup_free_ uint8_t *bytes = malloc(HEADER_BYTES);
@@ -318,7 +319,7 @@ static enum status try_origin(struct file_pages *f, struct viewed *x, size_t ori
 		return st;
 	*there = true;
 	if (vad_of(f, x)->type == VAD_IMAGE)
-		st = read_header(file, &h, e);
+		st = read_file_header(file, &h, e);
 	if (st || is_another(x, file, &h, why)) {
 		origin_file_close(file);
 		return st;
@@ -327,7 +328,7 @@ static enum status try_origin(struct file_pages *f, struct viewed *x, size_t ori
 	f->moved = section_base(f, x, &h).va - h.program.image_base;
 	if (!st)
 		st = doubt_file(f, x, file, &h, e);
-	take_file(f, x, file, &h);
+	use_origin_file(f, x, file, &h);
 	if (st)
 		close_file(f);
 	return st;
@@ -379,8 +380,8 @@ static struct viewed *find_viewed(const struct file_pages *f, uint64_t va)
 }
 
 /* Where the page is in the file, and where what is mapped there ends. NULL, or why it is not. */
-static const char *measure(const struct file_pages *f, const struct section_part *s, uint64_t va,
-			   uint64_t *ret_offset, uint64_t *ret_end)
+static const char *locate_file_page(const struct file_pages *f, const struct section_part *s,
+				    uint64_t va, uint64_t *ret_offset, uint64_t *ret_end)
 {
 	const uint64_t offset = s->offset + (va - s->start);
 	const bool image = process_vads(f->p)->at[s->vad].type == VAD_IMAGE;
@@ -397,8 +398,9 @@ static const char *measure(const struct file_pages *f, const struct section_part
 }
 
 /* `bytes` have the page's, and room around it. *ret_doubt: what is not certain of it, or NULL. */
-static enum status relocate(struct file_pages *f, const struct section_part *s, uint64_t va,
-			    uint64_t offset, uint8_t *bytes, const char **ret_doubt, struct err *e)
+static enum status relocate_file_page(struct file_pages *f, const struct section_part *s,
+				      uint64_t va, uint64_t offset, uint8_t *bytes,
+				      const char **ret_doubt, struct err *e)
 {
 	const uint64_t begin = vad_of(f, f->open)->start;
 	const uint32_t rva = (uint32_t)(va - begin);
@@ -418,8 +420,8 @@ static enum status relocate(struct file_pages *f, const struct section_part *s, 
 	return st;
 }
 
-static enum status read_page(struct file_pages *f, const struct section_part *s,
-			     struct virtual_file_page *p, struct err *e)
+static enum status read_file_page(struct file_pages *f, const struct section_part *s,
+				  struct virtual_file_page *p, struct err *e)
 {
 	uint8_t bytes[PAGE_SIZE + 2 * RELOCATIONS_REACH] = { 0 };
 	const char *crosses = NULL;
@@ -427,13 +429,13 @@ static enum status read_page(struct file_pages *f, const struct section_part *s,
 	const char *unread = NULL;
 	enum status st;
 
-	p->why = measure(f, s, p->va, &offset, &end);
+	p->why = locate_file_page(f, s, p->va, &offset, &end);
 	if (p->why)
 		return ST_OK;
 	st = origin_file_read(f->file, offset, bytes + RELOCATIONS_REACH,
 			      (size_t)MIN(PAGE_SIZE, end - offset), &unread, e);
 	if (!st && !unread && f->relocations)
-		st = relocate(f, s, p->va, offset, bytes, &crosses, e);
+		st = relocate_file_page(f, s, p->va, offset, bytes, &crosses, e);
 	memcpy(p->bytes, bytes + RELOCATIONS_REACH, PAGE_SIZE);
 	if (unread)
 		p->why = "needs the mapped file, which cannot be read there";
@@ -447,8 +449,8 @@ static enum status read_page(struct file_pages *f, const struct section_part *s,
 }
 
 /* The page is that of its file which the VAD says; NULL, or why nobody can know. */
-static const char *check_page(const struct vad *v, const struct section_part *s,
-			      const struct virtual_file_page *p)
+static const char *check_file_page(const struct vad *v, const struct section_part *s,
+				   const struct virtual_file_page *p)
 {
 	/* As it was opened: relative to another file, or by a number that is none. */
 	if (v->file[0] != '\\')
@@ -461,19 +463,20 @@ static const char *check_page(const struct vad *v, const struct section_part *s,
 	return NULL;
 }
 
-static enum status give(void *context, struct virtual_file_page *p, struct err *e)
+static enum status give_page_of_file(void *context, struct virtual_file_page *p, struct err *e)
 {
 	struct file_pages *f = context;
 	struct viewed *x = find_viewed(f, p->va);
 	const struct section_part *s = section_part_find(process_sections(f->p), p->va);
 	enum status st;
 
-	p->why = x ? check_page(vad_of(f, x), s, p) : "needs the mapped file, which no VAD names";
+	p->why = x ? check_file_page(vad_of(f, x), s, p)
+		   : "needs the mapped file, which no VAD names";
 	if (p->why)
 		return ST_OK;
 	st = open_viewed(f, x, e);
 	p->why = x->why;
-	return st || !x->there ? st : read_page(f, s, p, e);
+	return st || !x->there ? st : read_file_page(f, s, p, e);
 }
 
 enum status file_pages_open(struct file_origins *o, struct opened_process *p, uint64_t since,
@@ -493,7 +496,7 @@ enum status file_pages_open(struct file_origins *o, struct opened_process *p, ui
 		file_pages_close(f);
 		return st;
 	}
-	virtual_set_files(process_memory(p), &(const struct virtual_files){ give, f });
+	virtual_set_files(process_memory(p), &(const struct virtual_files){ give_page_of_file, f });
 	*ret = f;
 	return ST_OK;
 }

@@ -23,17 +23,18 @@
 #define FCB_VALID           0x28
 #define FCB_HEADER          0x30
 
-static bool is_kernel_pointer(uint64_t va)
+static bool is_object_pointer(uint64_t va)
 {
 	return va >> 47 == 0x1ffff && va % 8 == 0;
 }
 
-static void read_serial(const struct memory_view *m, uint64_t object, struct mapped_file *ret)
+static void read_volume_serial(const struct memory_view *m, uint64_t object,
+			       struct mapped_file *ret)
 {
 	uint64_t vpb;
 	uint16_t type;
 
-	ret->has_serial = view_u64(m, object + FILE_OBJECT_VPB, &vpb) && is_kernel_pointer(vpb) &&
+	ret->has_serial = view_u64(m, object + FILE_OBJECT_VPB, &vpb) && is_object_pointer(vpb) &&
 			  view_u16(m, vpb, &type) && type == VPB_TYPE &&
 			  view_u32(m, vpb + VPB_SERIAL, &ret->serial) && ret->serial;
 }
@@ -43,7 +44,7 @@ static void read_size(const struct memory_view *m, uint64_t object, struct mappe
 	uint8_t h[FCB_HEADER];
 	uint64_t context, allocated, valid;
 
-	if (!view_u64(m, object + FILE_OBJECT_CONTEXT, &context) || !is_kernel_pointer(context) ||
+	if (!view_u64(m, object + FILE_OBJECT_CONTEXT, &context) || !is_object_pointer(context) ||
 	    !view_read(m, context, h, sizeof(h)) || !(h[FCB_FLAGS] & FCB_ADVANCED))
 		return;
 	allocated = get_le64(h + FCB_ALLOCATION);
@@ -53,7 +54,7 @@ static void read_size(const struct memory_view *m, uint64_t object, struct mappe
 			(valid <= ret->size || valid >= INT64_MAX);
 }
 
-static bool read_view(void *context, uint64_t va, void *p, size_t len)
+static bool read_mapped_view(void *context, uint64_t va, void *p, size_t len)
 {
 	return view_read(context, va, p, len);
 }
@@ -61,11 +62,11 @@ static bool read_view(void *context, uint64_t va, void *p, size_t len)
 void mapped_file_read(const struct memory_view *m, uint64_t object, uint64_t image,
 		      struct mapped_file *ret)
 {
-	const struct pe_memory memory = { read_view, (void *)(uintptr_t)m };
+	const struct pe_memory memory = { read_mapped_view, (void *)(uintptr_t)m };
 
 	*ret = (struct mapped_file){ 0 };
-	if (is_kernel_pointer(object)) {
-		read_serial(m, object, ret);
+	if (is_object_pointer(object)) {
+		read_volume_serial(m, object, ret);
 		read_size(m, object, ret);
 	}
 	ret->has_header = image && pe_program(&memory, image, &ret->header);
@@ -76,7 +77,7 @@ struct bytes {
 	size_t size;
 };
 
-static bool read_bytes(void *context, uint64_t at, void *p, size_t len)
+static bool read_header_bytes(void *context, uint64_t at, void *p, size_t len)
 {
 	const struct bytes *b = context;
 
@@ -90,7 +91,7 @@ static bool read_bytes(void *context, uint64_t at, void *p, size_t len)
 bool mapped_file_header(const uint8_t *bytes, size_t size, struct pe_program *ret)
 {
 	struct bytes b = { bytes, size };
-	const struct pe_memory memory = { read_bytes, &b };
+	const struct pe_memory memory = { read_header_bytes, &b };
 
 	return pe_program(&memory, 0, ret);
 }

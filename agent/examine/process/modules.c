@@ -19,7 +19,7 @@ struct loader_layout {
 static const struct loader_layout layout64 = { true, 0x18, 0x10, 0x30, 0x40, 0x48 };
 static const struct loader_layout layout32 = { false, 0xc, 0xc, 0x18, 0x20, 0x24 };
 
-static enum status add(struct modules *m, const struct module *of, struct err *e)
+static enum status add_module(struct modules *m, const struct module *of, struct err *e)
 {
 	if (!ARRAY_ROOM(m->at, m->count, m->room))
 		return err_nomem(e);
@@ -28,8 +28,8 @@ static enum status add(struct modules *m, const struct module *of, struct err *e
 }
 
 /* One entry of the list; false: it can't be had. What names no image is passed over. */
-static bool read_entry(const struct memory_view *m, const struct loader_layout *l, uint64_t va,
-		       size_t *names, struct module *ret)
+static bool read_loader_entry(const struct memory_view *m, const struct loader_layout *l,
+			      uint64_t va, size_t *names, struct module *ret)
 {
 	uint32_t size;
 
@@ -45,8 +45,9 @@ static bool read_entry(const struct memory_view *m, const struct loader_layout *
 	return true;
 }
 
-static enum status follow(const struct modules_plan *plan, const struct loader_layout *l,
-			  uint64_t peb, struct modules *ret, enum list_end *ret_end, struct err *e)
+static enum status follow_loader_list(const struct modules_plan *plan,
+				      const struct loader_layout *l, uint64_t peb,
+				      struct modules *ret, enum list_end *ret_end, struct err *e)
 {
 	const struct memory_view *m = plan->memory;
 	const unsigned word = l->wide ? 8 : 4;
@@ -75,9 +76,9 @@ static enum status follow(const struct modules_plan *plan, const struct loader_l
 		if (said != back)
 			return ST_OK;
 		*ret_end = LIST_UNREADABLE;
-		if (!read_entry(m, l, at, &ret->names, &entry))
+		if (!read_loader_entry(m, l, at, &ret->names, &entry))
 			return ST_OK;
-		st = entry.base ? add(ret, &entry, e) : ST_OK;
+		st = entry.base ? add_module(ret, &entry, e) : ST_OK;
 		if (st) {
 			free(entry.path);
 			return st;
@@ -89,7 +90,7 @@ static enum status follow(const struct modules_plan *plan, const struct loader_l
 	return ST_OK;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_modules(const void *a, const void *b)
 {
 	const struct module *x = a, *y = b;
 
@@ -121,20 +122,21 @@ static void join_twins(struct modules *m)
 	m->count = n;
 }
 
-static struct module *find(const struct modules *m, size_t count, uint64_t base)
+static struct module *find_module_at(const struct modules *m, size_t count, uint64_t base)
 {
 	const size_t i = FIRST_WHERE(k, count, m->at[k].base >= base);
 
 	return i < count && m->at[i].base == base ? &m->at[i] : NULL;
 }
 
-static enum status add_mapped(const struct modules_plan *plan, struct modules *ret, struct err *e)
+static enum status add_mapped_modules(const struct modules_plan *plan, struct modules *ret,
+				      struct err *e)
 {
 	const size_t listed = ret->count;
 
 	for (size_t i = 0; i < plan->n_mapped; i++) {
 		const struct mapped_image *of = &plan->mapped[i];
-		struct module *known = find(ret, listed, of->base);
+		struct module *known = find_module_at(ret, listed, of->base);
 		struct module one = { .base = of->base, .size = of->size, .mapped = true };
 		enum status st;
 
@@ -149,7 +151,7 @@ static enum status add_mapped(const struct modules_plan *plan, struct modules *r
 			if (!one.path)
 				return err_nomem(e);
 		}
-		st = add(ret, &one, e);
+		st = add_module(ret, &one, e);
 		if (st) {
 			free(one.path);
 			return st;
@@ -158,14 +160,14 @@ static enum status add_mapped(const struct modules_plan *plan, struct modules *r
 	return ST_OK;
 }
 
-static bool read_view(void *context, uint64_t va, void *p, size_t len)
+static bool read_module_view(void *context, uint64_t va, void *p, size_t len)
 {
 	return view_read(context, va, p, len);
 }
 
 static void read_headers(const struct modules_plan *plan, struct modules *m)
 {
-	const struct pe_memory memory = { read_view, (void *)(uintptr_t)plan->memory };
+	const struct pe_memory memory = { read_module_view, (void *)(uintptr_t)plan->memory };
 
 	for (size_t i = 0; i < m->count; i++) {
 		struct module *of = &m->at[i];
@@ -181,17 +183,17 @@ enum status modules_find(const struct modules_plan *plan, struct modules *ret, s
 	enum status st;
 
 	*ret = (struct modules){ 0 };
-	st = follow(plan, &layout64, plan->peb, ret, &ret->end, e);
+	st = follow_loader_list(plan, &layout64, plan->peb, ret, &ret->end, e);
 	if (!st)
-		st = follow(plan, &layout32, plan->peb32, ret, &ret->narrow_end, e);
+		st = follow_loader_list(plan, &layout32, plan->peb32, ret, &ret->narrow_end, e);
 	if (st)
 		return st;
-	array_sort(ret->at, ret->count, sizeof(*ret->at), compare);
+	array_sort(ret->at, ret->count, sizeof(*ret->at), compare_modules);
 	join_twins(ret);
-	st = add_mapped(plan, ret, e);
+	st = add_mapped_modules(plan, ret, e);
 	if (st)
 		return st;
-	array_sort(ret->at, ret->count, sizeof(*ret->at), compare);
+	array_sort(ret->at, ret->count, sizeof(*ret->at), compare_modules);
 	read_headers(plan, ret);
 	return ST_OK;
 }

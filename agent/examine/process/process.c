@@ -28,7 +28,8 @@ struct opened_process {
 };
 
 /* A PID can have been used again: the one in the tables that are chosen comes first. */
-static const struct process *find_process(const struct process_list *l, uint32_t pid, uint64_t dtb)
+static const struct process *find_listed_process(const struct process_list *l, uint32_t pid,
+						 uint64_t dtb)
 {
 	const struct process *found = NULL;
 
@@ -38,8 +39,8 @@ static const struct process *find_process(const struct process_list *l, uint32_t
 	return found;
 }
 
-static enum status choose_layout(struct opened_process *p, const struct memory_view *m,
-				 struct err *e)
+static enum status choose_eprocess_layout(struct opened_process *p, const struct memory_view *m,
+					  struct err *e)
 {
 	const struct process_list *l = &p->machine.list;
 	_cleanup_free_ uint64_t *objects = calloc(l->count, sizeof(*objects));
@@ -175,7 +176,8 @@ static enum vad_answer answer_between(const struct opened_process *p, uint64_t v
 	return vad_list_is_whole(l) ? VAD_SAYS_UNMAPPED : VAD_SAYS_NOTHING;
 }
 
-static enum vad_answer answer(void *context, uint64_t va, uint64_t *pages, uint64_t *prototype)
+static enum vad_answer answer_from_vads(void *context, uint64_t va, uint64_t *pages,
+					uint64_t *prototype)
 {
 	const struct opened_process *p = context;
 	const struct vad *v = vad_find(&p->vads, va);
@@ -225,7 +227,7 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 		st = take_kernel_symbols(p, e);
 	if (st)
 		return st;
-	x = find_process(&p->machine.list, pid, virtual_info(v)->dtb);
+	x = find_listed_process(&p->machine.list, pid, virtual_info(v)->dtb);
 	if (!x)
 		return err_set(e, ST_INPUT,
 			       "no EPROCESS of process %" PRIu32 " was found (list of processes: "
@@ -235,7 +237,7 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 	if (st)
 		return st;
 	m = peek_view(p->peek);
-	st = choose_layout(p, &m, e);
+	st = choose_eprocess_layout(p, &m, e);
 	/* What could not be read is no reason to call a version unknown. */
 	if (peek_failed(p->peek, NULL))
 		st = peek_failed(p->peek, e);
@@ -254,7 +256,7 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 		st = peek_failed(p->peek, e);
 	/* An empty tree is no answer: it is what a version that nobody knows looks like. */
 	if (!st && p->vads.count)
-		virtual_set_vads(v, &(const struct virtual_vads){ answer, p });
+		virtual_set_vads(v, &(const struct virtual_vads){ answer_from_vads, p });
 	return st;
 }
 

@@ -6,7 +6,8 @@
 #include "formats/base/array.h"
 #include "formats/base/page.h"
 
-static enum status add_part(struct section_parts *s, const struct section_part *p, struct err *e)
+static enum status add_section_part(struct section_parts *s, const struct section_part *p,
+				    struct err *e)
 {
 	if (!ARRAY_ROOM(s->at, s->count, s->room))
 		return err_nomem(e);
@@ -15,8 +16,8 @@ static enum status add_part(struct section_parts *s, const struct section_part *
 }
 
 /* One after the other, until the view or the section ends, or cannot be followed. */
-static enum status read_view(const struct memory_view *m, const struct vad_list *l, size_t i,
-			     struct section_parts *s, struct err *e)
+static enum status read_section_view(const struct memory_view *m, const struct vad_list *l,
+				     size_t i, struct section_parts *s, struct err *e)
 {
 	const struct vad *v = &l->at[i];
 	struct vad_walk w;
@@ -47,7 +48,7 @@ static enum status read_view(const struct memory_view *m, const struct vad_list 
 			s->cut = true;
 			break;
 		}
-		st = add_part(s, &part, e);
+		st = add_section_part(s, &part, e);
 	}
 	s->steps += w.steps;
 	s->cut |= s->steps > SECTION_STEPS_MAX;
@@ -62,7 +63,7 @@ enum status section_parts_read(const struct memory_view *m, const struct vad_lis
 	*ret = (struct section_parts){ 0 };
 	for (size_t i = 0; i < l->count && !st && !ret->cut; i++)
 		if (l->at[i].is_long)
-			st = read_view(m, l, i, ret, e);
+			st = read_section_view(m, l, i, ret, e);
 	return st;
 }
 

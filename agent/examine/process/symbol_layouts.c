@@ -117,8 +117,8 @@ static bool take_vad_fields(const struct symbols *s, struct symbol_layouts *ret)
 }
 
 /* A bit-field of so many bits in a unit of 4 bytes. */
-static bool take_bits(const struct symbols *s, const char *type, const char *field, unsigned bits,
-		      uint8_t *ret)
+static bool take_bit_field(const struct symbols *s, const char *type, const char *field,
+			   unsigned bits, uint8_t *ret)
 {
 	struct symbols_field f;
 
@@ -137,11 +137,11 @@ static bool take_flags(const struct symbols *s, struct vad_layout *l)
 	if (!symbols_field(s, "_MMVAD_FLAGS1", "CommitCharge", &f) || f.bits > 31)
 		return false;
 	l->commit_bits = f.bits;
-	return take_bits(s, "_MMVAD_FLAGS1", "CommitCharge", f.bits, &charge) && !charge &&
-	       take_bits(s, "_MMVAD_FLAGS1", "MemCommit", 1, &l->commit_flag) &&
-	       take_bits(s, "_MMVAD_FLAGS", "VadType", 3, &l->type_bit) &&
-	       take_bits(s, "_MMVAD_FLAGS", "Protection", 5, &l->protection_bit) &&
-	       take_bits(s, "_MMVAD_FLAGS", "PrivateMemory", 1, &l->private_bit);
+	return take_bit_field(s, "_MMVAD_FLAGS1", "CommitCharge", f.bits, &charge) && !charge &&
+	       take_bit_field(s, "_MMVAD_FLAGS1", "MemCommit", 1, &l->commit_flag) &&
+	       take_bit_field(s, "_MMVAD_FLAGS", "VadType", 3, &l->type_bit) &&
+	       take_bit_field(s, "_MMVAD_FLAGS", "Protection", 5, &l->protection_bit) &&
+	       take_bit_field(s, "_MMVAD_FLAGS", "PrivateMemory", 1, &l->private_bit);
 }
 
 static bool is_unmoved(const struct symbols *s)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static enum status open_file(struct symbol_file *f, const char *path, struct err *e)
+static enum status open_symbol_file(struct symbol_file *f, const char *path, struct err *e)
 {
 	struct file_blob b;
 	enum status st = file_blob_open(&b, path, e);
@@ -27,7 +27,7 @@ enum status symbol_set_open(struct symbol_set *s, const char *const *paths, size
 	if (n > SYMBOL_FILES_MAX)
 		return err_set(e, ST_USAGE, "takes %d symbol files at most", SYMBOL_FILES_MAX);
 	for (size_t i = 0; i < n; i++) {
-		const enum status st = open_file(&s->at[i], paths[i], e);
+		const enum status st = open_symbol_file(&s->at[i], paths[i], e);
 
 		if (st)
 			return st;
@@ -58,7 +58,7 @@ static bool has_eprocess(const struct symbol_file *f)
 	return symbols_size(f->symbols, "_EPROCESS", &size);
 }
 
-static void put_id(const struct symbol_file *f, char *ret, size_t size)
+static void put_symbol_id(const struct symbol_file *f, char *ret, size_t size)
 {
 	if (f->has_id)
 		snprintf(ret, size, "%s-%" PRIX32, f->id.guid, f->id.age);
@@ -71,7 +71,7 @@ static enum status err_other_kernel(const struct symbol_file *f, const struct wi
 {
 	char its[64], guid[SYMBOLS_GUID_SIZE];
 
-	put_id(f, its, sizeof(its));
+	put_symbol_id(f, its, sizeof(its));
 	if (!k->has_pdb)
 		return err_set(e, ST_INPUT,
 			       "%s: may not match this kernel, because the kernel's debug "
@@ -134,7 +134,7 @@ enum status symbol_set_take_modules(struct symbol_set *s, const struct modules *
 			    is_of(f, &m->at[k].program.pdb))
 				snprintf(f->of, sizeof(f->of), "%.*s", (int)sizeof(f->of) - 1,
 					 module_name(&m->at[k]));
-		put_id(f, id, sizeof(id));
+		put_symbol_id(f, id, sizeof(id));
 		if (!*f->of)
 			return err_set(e, ST_INPUT,
 				       "%s: is neither the kernel's nor of a module of the process "

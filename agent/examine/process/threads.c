@@ -42,7 +42,7 @@ static const struct ethread_layout layouts[] = {
 
 #define RPL          3 /* of CS: user mode */
 
-static bool is_kernel(uint64_t va)
+static bool is_thread_pointer(uint64_t va)
 {
 	return va >> 63 && va % 8 == 0;
 }
@@ -73,7 +73,7 @@ static void read_frame(const struct threads_plan *plan, uint64_t frame, struct t
 	const struct memory_view *m = plan->memory;
 	uint16_t cs;
 
-	t->has_frame = is_kernel(frame) && view_u16(m, frame + FRAME_CS, &cs) &&
+	t->has_frame = is_thread_pointer(frame) && view_u16(m, frame + FRAME_CS, &cs) &&
 		       (cs & RPL) == RPL && view_u64(m, frame + FRAME_RIP, &t->rip) &&
 		       view_u64(m, frame + FRAME_RSP, &t->rsp);
 	if (!t->has_frame)
@@ -81,8 +81,8 @@ static void read_frame(const struct threads_plan *plan, uint64_t frame, struct t
 }
 
 /* False: it is no thread of this process in this layout, or its memory can't be had. */
-static bool read_thread(const struct threads_plan *plan, const struct ethread_layout *l,
-			uint64_t object, struct thread *ret)
+static bool read_ethread(const struct threads_plan *plan, const struct ethread_layout *l,
+			 uint64_t object, struct thread *ret)
 {
 	const struct memory_view *m = plan->memory;
 	uint64_t process, pid, frame;
@@ -102,7 +102,7 @@ static bool read_thread(const struct threads_plan *plan, const struct ethread_la
 	return true;
 }
 
-static enum status add(struct threads *t, const struct thread *of, struct err *e)
+static enum status add_thread(struct threads *t, const struct thread *of, struct err *e)
 {
 	if (!ARRAY_ROOM(t->at, t->count, t->room))
 		return err_nomem(e);
@@ -111,15 +111,16 @@ static enum status add(struct threads *t, const struct thread *of, struct err *e
 }
 
 /* From the ring's head on; what is in `ret` is of this layout alone. */
-static enum status follow(const struct threads_plan *plan, const struct ethread_layout *l,
-			  struct threads *ret, struct err *e)
+static enum status follow_thread_ring(const struct threads_plan *plan,
+				      const struct ethread_layout *l, struct threads *ret,
+				      struct err *e)
 {
 	const struct memory_view *m = plan->memory;
 	const uint64_t head = plan->eprocess + l->head;
 	uint64_t at, next, back = head, said;
 
 	ret->end = LIST_NOT_FOUND;
-	if (!view_u64(m, head, &at) || !is_kernel(at) || at == head)
+	if (!view_u64(m, head, &at) || !is_thread_pointer(at) || at == head)
 		return ST_OK;
 	while (at != head) {
 		struct thread one;
@@ -129,12 +130,13 @@ static enum status follow(const struct threads_plan *plan, const struct ethread_
 		if (ret->count == THREADS_MAX)
 			return ST_OK;
 		ret->end = LIST_UNREADABLE;
-		if (!is_kernel(at) || !view_u64(m, at, &next) || !view_u64(m, at + 8, &said))
+		if (!is_thread_pointer(at) || !view_u64(m, at, &next) ||
+		    !view_u64(m, at + 8, &said))
 			return ST_OK;
 		ret->end = LIST_TORN;
-		if (said != back || !read_thread(plan, l, at - l->link, &one))
+		if (said != back || !read_ethread(plan, l, at - l->link, &one))
 			return ST_OK;
-		st = add(ret, &one, e);
+		st = add_thread(ret, &one, e);
 		if (st)
 			return st;
 		back = at;
@@ -145,7 +147,7 @@ static enum status follow(const struct threads_plan *plan, const struct ethread_
 }
 
 /* More threads are more witnesses; a ring that closes is the best one. */
-static bool is_better(const struct threads *a, const struct threads *b)
+static bool is_better_ring(const struct threads *a, const struct threads *b)
 {
 	if ((a->end == LIST_CLOSED) != (b->end == LIST_CLOSED))
 		return a->end == LIST_CLOSED;
@@ -156,9 +158,9 @@ static enum status try_layout(const struct threads_plan *plan, const struct ethr
 			      struct threads *ret, struct err *e)
 {
 	struct threads found = { 0 };
-	const enum status st = follow(plan, l, &found, e);
+	const enum status st = follow_thread_ring(plan, l, &found, e);
 
-	if (st || !found.count || !is_better(&found, ret)) {
+	if (st || !found.count || !is_better_ring(&found, ret)) {
 		threads_deinit(&found);
 		return st;
 	}

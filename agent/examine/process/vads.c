@@ -37,7 +37,7 @@ void vad_list_deinit(struct vad_list *l)
  * Nodes
  */
 
-static bool is_kernel_pointer(uint64_t va)
+static bool is_node_pointer(uint64_t va)
 {
 	return va >> 47 == 0x1ffff && va % 8 == 0;
 }
@@ -114,7 +114,7 @@ struct tree {
 static bool judge_node(const struct tree *t, struct node *n, uint64_t parent)
 {
 	if (n->first > n->last || n->last >= USER_VPNS || n->first < n->low || n->last > n->high ||
-	    (n->left && !is_kernel_pointer(n->left)) || (n->right && !is_kernel_pointer(n->right)))
+	    (n->left && !is_node_pointer(n->left)) || (n->right && !is_node_pointer(n->right)))
 		return false;
 	n->vad.torn = n->parent != parent;
 	return !n->vad.torn || pool_tag(t->m, n->va);
@@ -139,13 +139,13 @@ static bool load_node(const struct tree *t, struct node *n)
 }
 
 /* Puts the node at `va` on top; or counts why not. */
-static void descend(struct tree *t, uint64_t va, uint64_t parent, uint64_t low, uint64_t high,
-		    unsigned level)
+static void descend_vad_tree(struct tree *t, uint64_t va, uint64_t parent, uint64_t low,
+			     uint64_t high, unsigned level)
 {
 	struct node *n = &t->at[t->depth];
 
 	if (t->depth == VAD_DEPTH_MAX || level == VAD_DEPTH_MAX || low > high ||
-	    !is_kernel_pointer(va)) {
+	    !is_node_pointer(va)) {
 		t->ret->refused++;
 		return;
 	}
@@ -175,12 +175,13 @@ static void descend(struct tree *t, uint64_t va, uint64_t parent, uint64_t low, 
 #define FILE_OBJECT_TYPE  5
 
 /* v->lost_part: it can't be had. */
-static void read_name(const struct memory_view *m, uint64_t object, struct vad *v, size_t *names)
+static void read_vad_file_name(const struct memory_view *m, uint64_t object, struct vad *v,
+			       size_t *names)
 {
 	uint16_t type;
 
 	v->lost_part = true;
-	if (*names > VAD_NAMES_MAX || !is_kernel_pointer(object) || !view_u16(m, object, &type) ||
+	if (*names > VAD_NAMES_MAX || !is_node_pointer(object) || !view_u16(m, object, &type) ||
 	    type != FILE_OBJECT_TYPE)
 		return;
 	v->file = unicode_string_read(m, object + FILE_OBJECT_NAME, true);
@@ -196,7 +197,7 @@ bool vad_subsection_offset(const struct memory_view *m, const struct vad_layout 
 	uint64_t base;
 	uint32_t sector;
 
-	if (!is_kernel_pointer(subsection) || !view_u64(m, subsection + 8, &base) ||
+	if (!is_node_pointer(subsection) || !view_u64(m, subsection + 8, &base) ||
 	    !view_u32(m, subsection + l->sector, &sector) || proto < base || (proto - base) % 8)
 		return false;
 	/*
@@ -218,7 +219,7 @@ bool vad_subsection_end(const struct memory_view *m, const struct vad_layout *l,
 {
 	uint32_t sector, sectors, flags;
 
-	if (!is_kernel_pointer(subsection) || !view_u32(m, subsection + l->sector, &sector) ||
+	if (!is_node_pointer(subsection) || !view_u32(m, subsection + l->sector, &sector) ||
 	    !view_u32(m, subsection + l->sectors, &sectors) ||
 	    !view_u32(m, subsection + l->subsection_flags, &flags))
 		return false;
@@ -235,8 +236,8 @@ static void read_section(const struct memory_view *m, const struct vad_layout *l
 	if (!view_u64(m, v->node + l->subsection, &v->subsection) ||
 	    !view_u64(m, v->node + l->first_prototype, &v->first_prototype) ||
 	    !view_u64(m, v->node + l->last_prototype, &v->last_prototype) ||
-	    !is_kernel_pointer(v->subsection) || !view_u64(m, v->subsection, &v->control_area) ||
-	    !is_kernel_pointer(v->control_area) ||
+	    !is_node_pointer(v->subsection) || !view_u64(m, v->subsection, &v->control_area) ||
+	    !is_node_pointer(v->control_area) ||
 	    !view_u64(m, v->control_area + CONTROL_AREA_FILE, &file))
 		return;
 	v->lost_part = false;
@@ -245,7 +246,7 @@ static void read_section(const struct memory_view *m, const struct vad_layout *l
 	file &= ~UINT64_C(15); /* a reference count */
 	v->file_object = file;
 	if (file)
-		read_name(m, file, v, names);
+		read_vad_file_name(m, file, v, names);
 }
 
 /*
@@ -292,14 +293,15 @@ static enum status read_tree(struct tree *t, uint64_t root, size_t most, bool na
 	}
 	if (!first)
 		return ST_OK;
-	descend(t, first, t->l->table ? root : 0, 0, USER_VPNS - 1, 0);
+	descend_vad_tree(t, first, t->l->table ? root : 0, 0, USER_VPNS - 1, 0);
 	while (t->depth && !st) {
 		struct node *n = &t->at[t->depth - 1];
 
 		if (!n->went_left) {
 			n->went_left = true;
 			if (n->left && n->first)
-				descend(t, n->left, n->va, n->low, n->first - 1, n->level + 1);
+				descend_vad_tree(t, n->left, n->va, n->low, n->first - 1,
+						 n->level + 1);
 			else
 				t->ret->refused += n->left != 0;
 			continue;
@@ -314,14 +316,15 @@ static enum status read_tree(struct tree *t, uint64_t root, size_t most, bool na
 		if (n->right) {
 			const struct node up = *n;
 
-			descend(t, up.right, up.va, up.last + 1, up.high, up.level + 1);
+			descend_vad_tree(t, up.right, up.va, up.last + 1, up.high, up.level + 1);
 		}
 	}
 	return st;
 }
 
-static enum status read_list(const struct memory_view *m, const struct vad_layout *l, uint64_t root,
-			     size_t most, bool names, struct vad_list *ret, struct err *e)
+static enum status read_vad_list(const struct memory_view *m, const struct vad_layout *l,
+				 uint64_t root, size_t most, bool names, struct vad_list *ret,
+				 struct err *e)
 {
 	_cleanup_free_ struct tree *t = malloc(sizeof(*t));
 
@@ -339,7 +342,7 @@ static enum status read_list(const struct memory_view *m, const struct vad_layou
 enum status vads_read(const struct memory_view *m, const struct vad_layout *l, uint64_t root,
 		      size_t most, struct vad_list *ret, struct err *e)
 {
-	return read_list(m, l, root, most ? MIN(most, VADS_MAX) : VADS_MAX, true, ret, e);
+	return read_vad_list(m, l, root, most ? MIN(most, VADS_MAX) : VADS_MAX, true, ret, e);
 }
 
 /*
@@ -352,9 +355,9 @@ static bool section_leads_back(const struct memory_view *m, const struct vad_lay
 {
 	uint64_t subsection, area, segment, again;
 
-	return view_u64(m, v->node + l->subsection, &subsection) && is_kernel_pointer(subsection) &&
-	       view_u64(m, subsection, &area) && is_kernel_pointer(area) &&
-	       view_u64(m, area, &segment) && is_kernel_pointer(segment) &&
+	return view_u64(m, v->node + l->subsection, &subsection) && is_node_pointer(subsection) &&
+	       view_u64(m, subsection, &area) && is_node_pointer(area) &&
+	       view_u64(m, area, &segment) && is_node_pointer(segment) &&
 	       view_u64(m, segment, &again) && again == area;
 }
 
@@ -362,7 +365,7 @@ enum status vads_score(const struct memory_view *m, const struct vad_layout *l, 
 		       struct vad_score *ret, struct err *e)
 {
 	struct vad_list list;
-	const enum status st = read_list(m, l, root, SAMPLE_NODES, false, &list, e);
+	const enum status st = read_vad_list(m, l, root, SAMPLE_NODES, false, &list, e);
 
 	for (size_t i = 0; i < list.count && !st; i++) {
 		const struct vad *v = &list.at[i];
@@ -396,7 +399,7 @@ void vad_walk_begin(struct vad_walk *w, const struct memory_view *m, const struc
 	uint64_t base;
 
 	*w = (struct vad_walk){ .m = m, .l = l, .v = v, .next = v->start };
-	if (!is_kernel_pointer(v->subsection) || !is_kernel_pointer(v->first_prototype) ||
+	if (!is_node_pointer(v->subsection) || !is_node_pointer(v->first_prototype) ||
 	    !view_u64(m, v->subsection + 8, &base) || v->first_prototype < base ||
 	    (v->first_prototype - base) % 8)
 		return;
@@ -413,11 +416,11 @@ bool vad_walk_next(struct vad_walk *w, struct vad_prototype *ret, uint64_t *page
 		uint64_t base, next;
 		uint32_t ptes;
 
-		if (!view_u64(m, at + 8, &base) || !is_kernel_pointer(base) ||
+		if (!view_u64(m, at + 8, &base) || !is_node_pointer(base) ||
 		    !view_u32(m, at + w->l->ptes, &ptes))
 			return false;
 		w->index -= MIN(index, ptes);
-		w->subsection = view_u64(m, at + 0x10, &next) && is_kernel_pointer(next) ? next : 0;
+		w->subsection = view_u64(m, at + 0x10, &next) && is_node_pointer(next) ? next : 0;
 		if (index >= ptes)
 			continue;
 		*ret = (struct vad_prototype){ .address = base + 8 * index, .subsection = at };

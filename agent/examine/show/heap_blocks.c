@@ -12,7 +12,7 @@
  */
 #define JUDGED_MAX (UINT64_C(1) << 26)
 
-static enum block_from origin(const struct peek_worth *w)
+static enum block_from block_origin(const struct peek_worth *w)
 {
 	switch (w->given) {
 	case GIVEN_PAGE_FILE:
@@ -47,7 +47,7 @@ void block_judge(struct block_printer *b, const struct heap_allocation *a, struc
 			ret->unread += next - va;
 			continue;
 		}
-		ret->from[origin(&w)] += MIN(next - va, block_bytes(a));
+		ret->from[block_origin(&w)] += MIN(next - va, block_bytes(a));
 		unknown |= !w.has_verdict;
 		/* Safe, at risk, wrong: the later, the worse. Of an image nobody can say which. */
 		if (w.has_verdict && (!any || w.trust > worst))
@@ -97,7 +97,7 @@ static json_t *from_json(const struct block_worth *w)
 	return o;
 }
 
-static void sized(const struct heap_allocation *a, char ret[static 24])
+static void requested_text(const struct heap_allocation *a, char ret[static 24])
 {
 	if (a->has_requested)
 		snprintf(ret, 24, "%" PRIu64, a->requested);
@@ -136,7 +136,7 @@ struct row {
 	size_t n;
 };
 
-static void put_text(struct row *r, const char *s)
+static void put_csv_text(struct row *r, const char *s)
 {
 	const size_t n = strlen(s);
 
@@ -145,7 +145,7 @@ static void put_text(struct row *r, const char *s)
 	r->text[r->n++] = ',';
 }
 
-static void put_number(struct row *r, uint64_t x, unsigned base)
+static void put_csv_number(struct row *r, uint64_t x, unsigned base)
 {
 	char digits[21];
 	size_t n = sizeof(digits) - 1;
@@ -155,14 +155,14 @@ static void put_number(struct row *r, uint64_t x, unsigned base)
 		digits[--n] = "0123456789abcdef"[x % base];
 		x /= base;
 	} while (x);
-	put_text(r, digits + n);
+	put_csv_text(r, digits + n);
 }
 
 static void put_hex(struct row *r, uint64_t x)
 {
 	r->text[r->n++] = '0';
 	r->text[r->n++] = 'x';
-	put_number(r, x, 16);
+	put_csv_number(r, x, 16);
 }
 
 static void print_csv(const struct heap_allocation *a, uint64_t heap, const struct block_worth *w)
@@ -171,19 +171,19 @@ static void print_csv(const struct heap_allocation *a, uint64_t heap, const stru
 
 	put_hex(&r, heap);
 	put_hex(&r, a->address);
-	put_number(&r, a->size, 10);
+	put_csv_number(&r, a->size, 10);
 	if (a->has_requested)
-		put_number(&r, a->requested, 10);
+		put_csv_number(&r, a->requested, 10);
 	else
-		put_text(&r, "");
-	put_text(&r, heap_place_name(a->place));
-	put_text(&r, heap_state_name(a->state));
+		put_csv_text(&r, "");
+	put_csv_text(&r, heap_place_name(a->place));
+	put_csv_text(&r, heap_state_name(a->state));
 	put_hex(&r, a->container);
-	put_number(&r, a->island, 10);
-	put_number(&r, w->unread, 10);
-	put_text(&r, w->trust);
+	put_csv_number(&r, a->island, 10);
+	put_csv_number(&r, w->unread, 10);
+	put_csv_text(&r, w->trust);
 	for (size_t i = 0; i < BLOCK_FROMS; i++)
-		put_number(&r, w->from[i], 10);
+		put_csv_number(&r, w->from[i], 10);
 	r.text[r.n - 1] = '\n';
 	fwrite(r.text, 1, r.n, stdout); /* what it refused, main() finds when it closes it */
 }
@@ -202,7 +202,7 @@ static enum status print_block(struct block_printer *p, const struct heap_alloca
 		print_csv(a, heap, &w);
 		return ST_OK;
 	}
-	sized(a, requested);
+	requested_text(a, requested);
 	block_from_text(&w, from);
 	printf("0x%012" PRIx64 " 0x%012" PRIx64 " %9" PRIu64 " %9s %-9s %-5s %-7s %s\n", heap,
 	       a->address, a->size, requested, heap_place_name(a->place), heap_state_name(a->state),
@@ -224,7 +224,7 @@ static void print_columns(struct block_printer *p)
 	p->begun = true;
 }
 
-static enum status flush(struct block_printer *p, struct err *e)
+static enum status flush_blocks(struct block_printer *p, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -245,10 +245,10 @@ enum status block_printer_take(void *context, const struct heap_allocation *a, s
 	if (a->state == BLOCK_INTERNAL)
 		return ST_OK;
 	p->at[p->count++] = *a;
-	return p->count < BLOCKS_AT_ONCE ? ST_OK : flush(p, e);
+	return p->count < BLOCKS_AT_ONCE ? ST_OK : flush_blocks(p, e);
 }
 
 enum status block_printer_end(struct block_printer *p, struct err *e)
 {
-	return flush(p, e);
+	return flush_blocks(p, e);
 }

@@ -59,8 +59,8 @@ static void hash_place(struct sha256 *h, const struct heap_session *s, uint64_t 
 	hash_u64(h, m ? va - m->base : va);
 }
 
-static void make_key(struct sha256 *h, const struct side *s, const struct block_member *m,
-		     uint8_t ret[static SHA256_SIZE])
+static void make_group_key(struct sha256 *h, const struct side *s, const struct block_member *m,
+			   uint8_t ret[static SHA256_SIZE])
 {
 	const struct heap_info *heap = heaps_at(s->session.heaps, m->block->heap);
 	struct stack_trace t;
@@ -82,7 +82,7 @@ static void make_key(struct sha256 *h, const struct side *s, const struct block_
 	sha256_end(h, ret);
 }
 
-static bool is_placed(const struct side *s, const struct block_member *m)
+static bool is_group_certain(const struct side *s, const struct block_member *m)
 {
 	const struct heap_info *heap = heaps_at(s->session.heaps, m->block->heap);
 	uint64_t word;
@@ -94,7 +94,7 @@ static bool is_placed(const struct side *s, const struct block_member *m)
 		view_pointer(&s->session.memory, m->block->address, heap->wide, &word));
 }
 
-static enum status gather(struct side *s, const struct process_session *p, struct err *e)
+static enum status gather_side(struct side *s, const struct process_session *p, struct err *e)
 {
 	struct block_groups_plan plan = {
 		.memory = &s->session.memory,
@@ -111,14 +111,14 @@ static enum status gather(struct side *s, const struct process_session *p, struc
 		st = block_groups_make(&plan, &s->groups, e);
 	for (size_t i = 0; i < s->groups.count && !st; i++)
 		for (size_t k = 0; k < s->groups.at[i].count; k++)
-			s->unplaced += !is_placed(s, &s->groups.at[i].members[k]);
+			s->unplaced += !is_group_certain(s, &s->groups.at[i].members[k]);
 	/* Without all modules a pointer into one is not seen to be one. */
 	s->whole = !heap_session_outcome(&s->session, NULL) &&
 		   modules_know_listed(&s->session.modules, process_facts(p->process)->wow64);
 	return st ? st : peek_failed(s->session.peek, e);
 }
 
-static int by_key(const void *a, const void *b)
+static int diff_entry_by_key(const void *a, const void *b)
 {
 	const struct diff_entry *x = a, *y = b;
 
@@ -131,16 +131,16 @@ static int by_growth(const void *a, const void *b)
 	const int64_t gx = (int64_t)(x->bytes[NEW] - x->bytes[OLD]);
 	const int64_t gy = (int64_t)(y->bytes[NEW] - y->bytes[OLD]);
 
-	return gx != gy ? (gx < gy) - (gx > gy) : by_key(a, b);
+	return gx != gy ? (gx < gy) - (gx > gy) : diff_entry_by_key(a, b);
 }
 
-static void merge(struct comparison *c)
+static void merge_sides(struct comparison *c)
 {
 	size_t n = 0, differ = 0;
 
-	array_sort(c->at, c->count, sizeof(*c->at), by_key);
+	array_sort(c->at, c->count, sizeof(*c->at), diff_entry_by_key);
 	for (size_t i = 0; i < c->count; i++) {
-		if (!n || by_key(&c->at[n - 1], &c->at[i])) {
+		if (!n || diff_entry_by_key(&c->at[n - 1], &c->at[i])) {
 			c->at[n++] = c->at[i];
 			continue;
 		}
@@ -157,7 +157,7 @@ static void merge(struct comparison *c)
 	array_sort(c->at, c->count, sizeof(*c->at), by_growth);
 }
 
-static enum status pair(struct comparison *c, struct err *e)
+static enum status pair_groups(struct comparison *c, struct err *e)
 {
 	enum status st = sha256_create(&c->sha, e);
 
@@ -178,10 +178,10 @@ static enum status pair(struct comparison *c, struct err *e)
 			*x = (struct diff_entry){ .told_by = s, .member = g->members };
 			x->blocks[k] = g->count;
 			x->bytes[k] = block_group_bytes(g);
-			make_key(c->sha, s, g->members, x->key);
+			make_group_key(c->sha, s, g->members, x->key);
 		}
 	}
-	merge(c);
+	merge_sides(c);
 	return ST_OK;
 }
 
@@ -215,7 +215,7 @@ static void put_untraced(const struct heap_info *heap, uint64_t bytes)
 	printf(", %" PRIX64 " bytes each\n", bytes);
 }
 
-static void put_entry(const struct diff_entry *x)
+static void put_diff_entry(const struct diff_entry *x)
 {
 	const struct heap_session *s = &x->told_by->session;
 	const struct block_member *m = x->member;
@@ -236,7 +236,7 @@ static void put_entry(const struct diff_entry *x)
 	printf("\n");
 }
 
-static void put_remarks(const struct comparison *c)
+static void put_diff_remarks(const struct comparison *c)
 {
 	const struct side *old = &c->side[OLD], *later = &c->side[NEW];
 
@@ -260,13 +260,13 @@ static void put_remarks(const struct comparison *c)
 	printf("\n");
 }
 
-static void print_text(const struct comparison *c)
+static void print_heap_diff(const struct comparison *c)
 {
 	const uint64_t old = side_bytes(&c->side[OLD]), later = side_bytes(&c->side[NEW]);
 
-	put_remarks(c);
+	put_diff_remarks(c);
 	for (size_t i = 0; i < c->count; i++)
-		put_entry(&c->at[i]);
+		put_diff_entry(&c->at[i]);
 	if (later < old)
 		printf("Total decrease == %" PRIX64 "\n", old - later);
 	else
@@ -277,7 +277,7 @@ static void print_text(const struct comparison *c)
  * JSON
  */
 
-static json_t *entry_json(const struct diff_entry *x)
+static json_t *diff_entry_json(const struct diff_entry *x)
 {
 	const struct heap_session *s = &x->told_by->session;
 	const struct block_member *m = x->member;
@@ -299,7 +299,7 @@ static json_t *entries_json(const struct comparison *c)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < c->count; i++)
-		if (json_array_append_new(list, entry_json(&c->at[i])))
+		if (json_array_append_new(list, diff_entry_json(&c->at[i])))
 			return json_decref(list), NULL;
 	return list;
 }
@@ -312,7 +312,7 @@ static json_t *side_json(const struct side *s)
 		field_u64("unplaced_blocks", s->unplaced)));
 }
 
-static enum status print_json(const struct comparison *c, struct err *e)
+static enum status print_heap_diff_json(const struct comparison *c, struct err *e)
 {
 	const struct process_facts *f = process_facts(c->side[NEW].session.process->process);
 
@@ -331,12 +331,12 @@ static enum status print_json(const struct comparison *c, struct err *e)
 
 static enum status compare_sides(struct comparison *c, bool json, struct err *e)
 {
-	enum status st = pair(c, e);
+	enum status st = pair_groups(c, e);
 
 	if (!st && json)
-		st = print_json(c, e);
+		st = print_heap_diff_json(c, e);
 	else if (!st)
-		print_text(c);
+		print_heap_diff(c);
 	for (int k = 0; k < SIDES && !st; k++)
 		if (!c->side[k].whole || c->side[k].unplaced)
 			st = err_set(e, ST_UNREADABLE, "%s: heaps could not be read in full",
@@ -378,7 +378,7 @@ enum status heap_diff(const struct process_session *old, const struct process_se
 			break;
 	}
 	for (int k = 0; k < SIDES && !st; k++)
-		st = gather(&c.side[k], of[k], e);
+		st = gather_side(&c.side[k], of[k], e);
 	if (!st)
 		st = compare_sides(&c, json, e);
 	sha256_destroy(c.sha);

@@ -45,7 +45,7 @@ static json_t *record_json(const struct dns_list *x, const struct dns_found *f,
 		field_json("next", r->next ? heap_hex(r->next) : NULL)));
 }
 
-static json_t *records_json(const struct dns_list *x)
+static json_t *dns_records_json(const struct dns_list *x)
 {
 	json_t *list = json_array();
 
@@ -81,7 +81,7 @@ static json_t *unanswered_json(const struct dns_list *x)
 	return list;
 }
 
-static enum status print_json(const struct dns_list *x, struct err *e)
+static enum status print_dns_json(const struct dns_list *x, struct err *e)
 {
 	const struct process_session *s = x->printer->session->process;
 	const struct process_facts *f = process_facts(s->process);
@@ -90,7 +90,7 @@ static enum status print_json(const struct dns_list *x, struct err *e)
 		json_fields(JSON_FIELDS(FIELD_SCHEMA("heap-dns"), field_text("file", s->path),
 					field_u64("pid", f->pid), field_text("name", f->name),
 					field_made("table", block_hex(x->cache.table)),
-					field_made("records", records_json(x)),
+					field_made("records", dns_records_json(x)),
 					field_made("unanswered", unanswered_json(x)))),
 		JSON_INDENT(2), e);
 }
@@ -103,7 +103,7 @@ static const char *linked_text(const struct dns_list *x, const struct dns_found 
 }
 
 /* Names have no other characters than hosts have. */
-static void print_text(const struct dns_list *x)
+static void print_dns_records(const struct dns_list *x)
 {
 	const struct dns_cache *c = &x->cache;
 
@@ -140,7 +140,7 @@ static void print_text(const struct dns_list *x)
 	}
 }
 
-static bool is_wide(const void *heaps, size_t heap)
+static bool is_dns_heap_wide(const void *heaps, size_t heap)
 {
 	return heaps_at(heaps, heap)->wide;
 }
@@ -152,7 +152,7 @@ enum status heap_dns(struct block_printer *p, const struct block_list *l, struct
 		.printer = p,
 		.sources = { .memory = &m,
 			     .list = l,
-			     .wide = is_wide,
+			     .wide = is_dns_heap_wide,
 			     .context = p->session->heaps },
 	};
 	enum status st = dns_cache_find(&x.sources, &x.cache, e);
@@ -160,9 +160,9 @@ enum status heap_dns(struct block_printer *p, const struct block_list *l, struct
 	if (!st)
 		st = peek_failed(p->session->peek, e);
 	if (!st && p->json)
-		st = print_json(&x, e);
+		st = print_dns_json(&x, e);
 	else if (!st)
-		print_text(&x);
+		print_dns_records(&x);
 	dns_cache_deinit(&x.cache);
 	return st;
 }

@@ -91,8 +91,8 @@ static void count_missing(struct needle *n, const struct peek_page *page)
  * Page by page; what may lie across an end is kept for the next one. It is copied, because a page
  * is only there until something else is read.
  */
-static enum status search_range(struct block_printer *p, const struct block_list *l,
-				const struct range *r, struct needle *n, struct err *e)
+static enum status search_needle_in_range(struct block_printer *p, const struct block_list *l,
+					  const struct range *r, struct needle *n, struct err *e)
 {
 	uint8_t bytes[HEAP_FIND_MAX + PAGE_SIZE];
 	const size_t across = n->step == 1 ? n->size - 1 : 0;
@@ -118,14 +118,14 @@ static enum status search_range(struct block_printer *p, const struct block_list
 	return st;
 }
 
-static enum status search_all(struct block_printer *p, const struct block_list *l, struct needle *n,
-			      struct err *e)
+static enum status search_needle(struct block_printer *p, const struct block_list *l,
+				 struct needle *n, struct err *e)
 {
 	struct heap_roots all;
 	enum status st = heap_writable_find(p->session, &all, e);
 
 	for (size_t i = 0; i < all.ranges.count && !st; i++)
-		st = search_range(p, l, &all.ranges.at[i], n, e);
+		st = search_needle_in_range(p, l, &all.ranges.at[i], n, e);
 	heap_roots_deinit(&all);
 	return st;
 }
@@ -161,7 +161,7 @@ enum status heap_referrers(struct block_printer *p, const struct heap_session *s
 
 	n.step = n.size;
 	put_le64(n.bytes, va);
-	st = search_all(p, l, &n, e);
+	st = search_needle(p, l, &n, e);
 	return st ? st : tell_search(s, &n, e);
 }
 
@@ -169,7 +169,7 @@ enum status heap_referrers(struct block_printer *p, const struct heap_session *s
  * Content
  */
 
-static bool parse_hex(const char *hex, struct needle *ret)
+static bool parse_needle_hex(const char *hex, struct needle *ret)
 {
 	const size_t digits = strlen(hex);
 
@@ -196,10 +196,10 @@ static enum status find_text(struct block_printer *p, const struct block_list *l
 			     struct needle *n, struct err *e)
 {
 	struct needle bytes = { .step = 1, .size = strlen(what) };
-	enum status st = search_all(p, l, n, e);
+	enum status st = search_needle(p, l, n, e);
 
 	memcpy(bytes.bytes, what, bytes.size);
-	st = st ? st : search_all(p, l, &bytes, e);
+	st = st ? st : search_needle(p, l, &bytes, e);
 	n->places += bytes.places;
 	return st;
 }
@@ -211,13 +211,13 @@ enum status heap_find(struct block_printer *p, const struct heap_session *s,
 	struct needle n = { .step = 1 };
 	enum status st;
 
-	if (hex && !parse_hex(what + strlen(HEAP_FIND_HEX), &n))
+	if (hex && !parse_needle_hex(what + strlen(HEAP_FIND_HEX), &n))
 		return err_set(e, ST_USAGE, "--find: '%s' is not 1 to %d bytes as hex:4d5a", what,
 			       HEAP_FIND_MAX);
 	if (!hex && (!*what || strlen(what) > HEAP_FIND_MAX || !parse_wide(what, &n)))
 		return err_set(e, ST_USAGE,
 			       "--find: needs 1 to %d characters, of at most %d bytes as UTF-8",
 			       HEAP_FIND_MAX / 2, HEAP_FIND_MAX);
-	st = hex ? search_all(p, l, &n, e) : find_text(p, l, what, &n, e);
+	st = hex ? search_needle(p, l, &n, e) : find_text(p, l, what, &n, e);
 	return st ? st : tell_search(s, &n, e);
 }

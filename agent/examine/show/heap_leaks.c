@@ -34,7 +34,7 @@ struct leak_search {
  * What the process has of its own is what its entries or VADs lead to. Pages that were never
  * touched, were given back, or are as in their file hold no pointers to blocks.
  */
-static enum leak_page kind_of(const struct peek_page *p)
+static enum leak_page leak_page_kind(const struct peek_page *p)
 {
 	if (!p)
 		return LEAK_PAGE_LOST;
@@ -52,7 +52,7 @@ static enum leak_page kind_of(const struct peek_page *p)
 	}
 }
 
-static void note_page(struct searched *s, const struct peek_page *p)
+static void note_searched_page(struct searched *s, const struct peek_page *p)
 {
 	s->pages++;
 	if (p->has_verdict)
@@ -75,10 +75,10 @@ static enum status give_pages(void *context, const struct peek_page *page, uint6
 			      struct err *e)
 {
 	const struct searching *s = context;
-	const enum leak_page is = kind_of(page);
+	const enum leak_page is = leak_page_kind(page);
 
 	if (is == LEAK_PAGE_THERE)
-		note_page(&s->x->searched, page);
+		note_searched_page(&s->x->searched, page);
 	return s->v->pages(s->v->context, page->va, pages, is, page->bytes, e);
 }
 
@@ -106,12 +106,12 @@ static enum status look_for_lost(struct leak_search *x, struct err *e)
 				return ST_OK;
 			}
 			x->page_heap_lost +=
-				kind_of(peek_page(x->session->peek, va)) == LEAK_PAGE_LOST;
+				leak_page_kind(peek_page(x->session->peek, va)) == LEAK_PAGE_LOST;
 		}
 	return ST_OK;
 }
 
-static enum status search(struct leak_search *x, struct err *e)
+static enum status search_for_leaks(struct leak_search *x, struct err *e)
 {
 	const struct heap_session *s = x->session;
 	const struct leak_sources sources = {
@@ -179,8 +179,8 @@ static uint64_t count_by_leaked(const struct leak_search *x, const struct block_
 	return n;
 }
 
-static enum status collect(const struct leak_search *x, bool (*wanted)(const void *, size_t),
-			   struct found *ret, struct err *e)
+static enum status collect_leaks(const struct leak_search *x, bool (*wanted)(const void *, size_t),
+				 struct found *ret, struct err *e)
 {
 	const struct block_groups_plan plan = {
 		.memory = &x->session->memory,
@@ -252,7 +252,7 @@ static void put_addresses(const struct block_group *g)
 	printf("\n");
 }
 
-static void put_groups(const struct leak_search *x, const struct found *f)
+static void put_leak_groups(const struct leak_search *x, const struct found *f)
 {
 	printf("%-14s  %10s  %8s  %12s  %s\n", "heap", "size", "blocks", "bytes", "addresses");
 	for (size_t i = 0; i < f->groups.count; i++) {
@@ -300,8 +300,8 @@ static void put_searched(const struct leak_search *x)
 		       s->pages - s->trust[TRUST_SAFE] - s->trust[TRUST_AT_RISK]);
 }
 
-static enum status print_json(const struct leak_search *x, const struct found *leaked,
-			      const struct found *inside, struct err *e)
+static enum status print_leaks_json(const struct leak_search *x, const struct found *leaked,
+				    const struct found *inside, struct err *e)
 {
 	const struct process_facts *f = process_facts(x->session->process->process);
 
@@ -329,8 +329,8 @@ static enum status print_json(const struct leak_search *x, const struct found *l
 		JSON_INDENT(2), e);
 }
 
-static void print_text(const struct leak_search *x, const struct found *leaked,
-		       const struct found *inside)
+static void print_leaks(const struct leak_search *x, const struct found *leaked,
+			const struct found *inside)
 {
 	printf("%" PRIu64 " of %zu busy blocks (%" PRIu64 " bytes) are referenced by nothing%s\n",
 	       leaked->blocks, x->list->count, leaked->bytes,
@@ -360,26 +360,26 @@ static void print_text(const struct leak_search *x, const struct found *leaked,
 	if (leaked->blocks && !x->whole)
 		printf("candidates, of which none is certain:\n");
 	if (leaked->blocks)
-		put_groups(x, leaked);
+		put_leak_groups(x, leaked);
 	if (!inside->blocks)
 		return;
 	printf("%" PRIu64 " further blocks (%" PRIu64
 	       " bytes) are referenced, but nowhere by their first byte\n",
 	       inside->blocks, inside->bytes);
-	put_groups(x, inside);
+	put_leak_groups(x, inside);
 }
 
-static enum status tell_all(const struct leak_search *x, bool json, struct err *e)
+static enum status tell_leaks(const struct leak_search *x, bool json, struct err *e)
 {
 	struct found leaked = { 0 }, inside = { 0 };
-	enum status st = collect(x, is_leaked, &leaked, e);
+	enum status st = collect_leaks(x, is_leaked, &leaked, e);
 
 	if (!st)
-		st = collect(x, is_inside, &inside, e);
+		st = collect_leaks(x, is_inside, &inside, e);
 	if (!st && json)
-		st = print_json(x, &leaked, &inside, e);
+		st = print_leaks_json(x, &leaked, &inside, e);
 	else if (!st)
-		print_text(x, &leaked, &inside);
+		print_leaks(x, &leaked, &inside);
 	block_groups_deinit(&leaked.groups);
 	block_groups_deinit(&inside.groups);
 	return st;
@@ -394,10 +394,10 @@ enum status heap_leaks(const struct heap_session *s, const struct block_list *l,
 		.lost = heap_session_lost(s),
 		.heaps_lost = heap_session_heaps_lost(s),
 	};
-	enum status st = search(&x, e);
+	enum status st = search_for_leaks(&x, e);
 
 	if (!st)
-		st = tell_all(&x, json, e);
+		st = tell_leaks(&x, json, e);
 	free(x.marks);
 	trace_pool_close(x.traces);
 	heap_roots_deinit(&x.roots);

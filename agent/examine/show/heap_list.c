@@ -80,7 +80,7 @@ static bool has_page_heap(const struct heap_session *r)
 	       (heaps_global_flag(r->heaps, false, &flag) && flag & GLOBAL_FLAG_PAGE_HEAP);
 }
 
-static void put_heaps(const struct heap_session *r)
+static void put_heap_list(const struct heap_session *r)
 {
 	const struct process_facts *f = process_facts(r->process->process);
 	char name[80];
@@ -145,7 +145,7 @@ static json_t *key_json(const struct heap_info *i)
 	return json_string(hex);
 }
 
-static json_t *heap_json(const struct heap_session *r, size_t n)
+static json_t *listed_heap_json(const struct heap_session *r, size_t n)
 {
 	const struct heap_info *i = heaps_at(r->heaps, n);
 	const struct heap_stats *s = &r->stats[n];
@@ -185,7 +185,7 @@ static json_t *heaps_json(const struct heap_session *r)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < heaps_count(r->heaps); i++)
-		if (json_array_append_new(list, heap_json(r, i)))
+		if (json_array_append_new(list, listed_heap_json(r, i)))
 			return json_decref(list), NULL;
 	return json_fields(JSON_FIELDS(
 		FIELD_SCHEMA("heap"), field_text("file", r->process->path),
@@ -215,6 +215,6 @@ enum status heap_list(struct heap_session *r, bool json, struct err *e)
 	if (!st && json)
 		return json_print(heaps_json(r), JSON_INDENT(2), e);
 	if (!st)
-		put_heaps(r);
+		put_heap_list(r);
 	return st;
 }

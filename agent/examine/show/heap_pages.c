@@ -14,7 +14,7 @@
 #include "agent/shared/program/json.h"
 #include "agent/shared/program/text.h"
 
-static void put_pages(const struct report_process *r)
+static void print_heap_pages(const struct report_process *r)
 {
 	const struct pages_counts *all = &r->by_region[REGION_HEAP].pages;
 	struct page_table t = { .label = 14, .still = r->still, .total = all };
@@ -34,7 +34,7 @@ static void put_pages(const struct report_process *r)
 	page_table_end(&t, "all");
 }
 
-static json_t *heap_json(const struct report_process *r, size_t i)
+static json_t *heap_pages_of_heap_json(const struct report_process *r, size_t i)
 {
 	return json_fields(JSON_FIELDS(
 		field_made("address", json_sprintf("0x%" PRIx64, heaps_at(r->heaps, i)->address)),
@@ -42,12 +42,12 @@ static json_t *heap_json(const struct report_process *r, size_t i)
 		field_made("counts", page_counts_json(&r->heap_sums[i].pages))));
 }
 
-static enum status print_json(const struct report_process *r, struct err *e)
+static enum status print_heap_pages_json(const struct report_process *r, struct err *e)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < r->n_heaps; i++)
-		if (json_array_append_new(list, heap_json(r, i)))
+		if (json_array_append_new(list, heap_pages_of_heap_json(r, i)))
 			return json_decref(list), err_nomem(e);
 	return json_print(
 		json_fields(JSON_FIELDS(
@@ -61,7 +61,7 @@ static enum status print_json(const struct report_process *r, struct err *e)
 		JSON_INDENT(2), e);
 }
 
-static enum status outcome(const struct report_process *r, struct err *e)
+static enum status heap_pages_outcome(const struct report_process *r, struct err *e)
 {
 	bool whole = r->know_mapped && !heaps_list_lost(r->heaps);
 
@@ -80,11 +80,11 @@ enum status heap_pages(const struct process_session *s, bool json, struct err *e
 	enum status st = report_process_load(s->path, s->process, &r, e);
 
 	if (!st && json)
-		st = print_json(&r, e);
+		st = print_heap_pages_json(&r, e);
 	else if (!st)
-		put_pages(&r);
+		print_heap_pages(&r);
 	if (!st)
-		st = outcome(&r, e);
+		st = heap_pages_outcome(&r, e);
 	report_process_deinit(&r);
 	return st;
 }

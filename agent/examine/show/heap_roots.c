@@ -21,12 +21,12 @@ struct roots_search {
 	struct heap_roots *ret;
 };
 
-static bool read_view(void *context, uint64_t va, void *p, size_t len)
+static bool read_root_view(void *context, uint64_t va, void *p, size_t len)
 {
 	return view_read(context, va, p, len);
 }
 
-static void note_heap(const struct vad_list *vads, bool *is_heap, uint64_t va)
+static void note_heap_vad(const struct vad_list *vads, bool *is_heap, uint64_t va)
 {
 	const struct vad *v = vad_find(vads, va);
 
@@ -49,18 +49,19 @@ static void note_heaps(const struct roots_search *x, const struct memory_view *m
 	const struct heaps *heaps = x->session->heaps;
 
 	for (size_t i = 0; i < heaps_count(heaps); i++) {
-		note_heap(vads, is_heap, heaps_at(heaps, i)->address);
-		note_heap(vads, is_heap, heaps_at(heaps, i)->front_end);
+		note_heap_vad(vads, is_heap, heaps_at(heaps, i)->address);
+		note_heap_vad(vads, is_heap, heaps_at(heaps, i)->front_end);
 	}
 	for (size_t i = 0; i < x->list->count; i++)
-		note_heap(vads, is_heap, x->list->at[i].address);
+		note_heap_vad(vads, is_heap, x->list->at[i].address);
 	for (size_t i = 0; i < vads->count; i++)
 		if (vads->at[i].is_private && begins_segment(m, vads->at[i].start))
 			is_heap[i] = true;
 }
 
 /* To whole pages. */
-static enum status add(struct heap_roots *r, uint64_t first, uint64_t last, struct err *e)
+static enum status add_root_range(struct heap_roots *r, uint64_t first, uint64_t last,
+				  struct err *e)
 {
 	return range_list_add(&r->ranges, first & ~(uint64_t)(PAGE_SIZE - 1),
 			      last | (PAGE_SIZE - 1), e);
@@ -79,7 +80,7 @@ static enum status add_written(struct heap_roots *r, const struct heap_session *
 	enum status st = ST_OK;
 
 	if (pages > IMAGE_PAGES_MAX - r->image_pages)
-		return add(r, v->start, v->end, e);
+		return add_root_range(r, v->start, v->end, e);
 	r->image_pages += pages;
 	for (uint64_t va = v->start; va < v->end && !st; va += PAGE_SIZE) {
 		if (interrupted())
@@ -87,19 +88,19 @@ static enum status add_written(struct heap_roots *r, const struct heap_session *
 		if (!peek_is_files(s->peek, va))
 			continue;
 		if (from < va)
-			st = add(r, from, va - 1, e);
+			st = add_root_range(r, from, va - 1, e);
 		from = va + PAGE_SIZE;
 	}
 	if (!st && from < v->end)
-		st = add(r, from, v->end, e);
+		st = add_root_range(r, from, v->end, e);
 	return st ? st : peek_failed(s->peek, e);
 }
 
 /* Its writable sections, as its headers have them. */
-static enum status add_image(struct heap_roots *r, const struct heap_session *s,
-			     const struct vad *v, struct err *e)
+static enum status add_image_roots(struct heap_roots *r, const struct heap_session *s,
+				   const struct vad *v, struct err *e)
 {
-	const struct pe_memory memory = { read_view, (void *)(uintptr_t)&s->memory };
+	const struct pe_memory memory = { read_root_view, (void *)(uintptr_t)&s->memory };
 	struct range sections[PE_SECTIONS_MAX];
 	enum status st = ST_OK;
 	size_t n;
@@ -110,7 +111,7 @@ static enum status add_image(struct heap_roots *r, const struct heap_session *s,
 	}
 	for (size_t i = 0; i < n && !st; i++)
 		if (sections[i].first <= v->end)
-			st = add(r, sections[i].first, MIN(sections[i].last, v->end), e);
+			st = add_root_range(r, sections[i].first, MIN(sections[i].last, v->end), e);
 	return st;
 }
 
@@ -119,8 +120,8 @@ static enum status add_vad(struct heap_roots *r, const struct heap_session *s, c
 			   struct err *e)
 {
 	if (v->type == VAD_IMAGE)
-		return add_image(r, s, v, e);
-	return v->protection & 4 ? add(r, v->start, v->end, e) : ST_OK;
+		return add_image_roots(r, s, v, e);
+	return v->protection & 4 ? add_root_range(r, v->start, v->end, e) : ST_OK;
 }
 
 static enum status add_page_heap(struct roots_search *x, struct err *e)
@@ -173,7 +174,7 @@ static enum status add_kernel_roots(struct roots_search *x, struct err *e)
 		const uint64_t first = t->kernel_stack & ~(uint64_t)(PAGE_SIZE - 1);
 
 		if (t->kernel_base > first && t->kernel_base - first <= KERNEL_STACK_MAX)
-			st = add(x->ret, first, t->kernel_base - 1, e);
+			st = add_root_range(x->ret, first, t->kernel_base - 1, e);
 		else
 			x->ret->whole = false;
 	}

@@ -15,7 +15,7 @@ struct shown {
 
 /* What a word says, in words; "" where nothing is known of it. */
 #define NOTE_MAX SYMBOL_TEXT_MAX
-static void annotate(const struct shown *s, uint64_t word, char ret[static NOTE_MAX])
+static void annotate_word(const struct shown *s, uint64_t word, char ret[static NOTE_MAX])
 {
 	const struct heap_allocation *other = block_list_find(s->list, word);
 	char place[HEAP_PLACE_TEXT];
@@ -34,7 +34,7 @@ static void annotate(const struct shown *s, uint64_t word, char ret[static NOTE_
 }
 
 /* False: it not available. */
-static bool read_word(const struct shown *s, uint64_t at, uint64_t *ret)
+static bool read_shown_word(const struct shown *s, uint64_t at, uint64_t *ret)
 {
 	return view_pointer(&s->session->memory, at, s->word == 8, ret);
 }
@@ -52,11 +52,11 @@ static json_t *words_json(const struct shown *s)
 
 	for (uint64_t at = 0; list && at < words_end(s); at += s->word) {
 		uint64_t word = 0;
-		const bool has = read_word(s, s->block->address + at, &word);
+		const bool has = read_shown_word(s, s->block->address + at, &word);
 		char note[NOTE_MAX] = "";
 
 		if (has)
-			annotate(s, word, note);
+			annotate_word(s, word, note);
 		if (json_array_append_new(list,
 					  json_fields(JSON_FIELDS(
 						  field_u64("offset", at),
@@ -73,11 +73,11 @@ static void put_words(const struct shown *s)
 		uint64_t word;
 		char note[NOTE_MAX];
 
-		if (!read_word(s, s->block->address + at, &word)) {
+		if (!read_shown_word(s, s->block->address + at, &word)) {
 			printf("  +0x%03" PRIx64 "  not available\n", at);
 			continue;
 		}
-		annotate(s, word, note);
+		annotate_word(s, word, note);
 		printf("  +0x%03" PRIx64 "  %0*" PRIx64 "%s%s\n", at, (int)(2 * s->word), word,
 		       *note ? "  " : "", note);
 	}

@@ -33,7 +33,7 @@ struct umdh_log {
 	struct sha256 *sha;
 };
 
-static uint64_t make_id(const struct umdh_log *x, const uint64_t *words, uint32_t n)
+static uint64_t make_trace_id(const struct umdh_log *x, const uint64_t *words, uint32_t n)
 {
 	uint8_t bytes[STACK_TRACE_FRAMES_MAX * 8], digest[SHA256_SIZE];
 
@@ -47,7 +47,7 @@ static uint64_t make_id(const struct umdh_log *x, const uint64_t *words, uint32_
  * Head
  */
 
-static void put_process(const struct process_facts *f)
+static void put_umdh_process(const struct process_facts *f)
 {
 	char name[80], created[UTC_RFC3339_SIZE] = "at a time that is not known";
 	uint64_t ns;
@@ -61,7 +61,7 @@ static void put_process(const struct process_facts *f)
 	       f->pid, name, created);
 }
 
-static void put_remarks(const struct umdh_log *x)
+static void put_umdh_remarks(const struct umdh_log *x)
 {
 	size_t unsized = 0, untraced = 0;
 
@@ -93,7 +93,7 @@ static void put_remarks(const struct umdh_log *x)
 		       "// to a heap, and one whose header is missing can begin later.\n");
 }
 
-static void put_modules(const struct modules *m)
+static void put_umdh_modules(const struct modules *m)
 {
 	char path[1024];
 
@@ -110,7 +110,7 @@ static void put_modules(const struct modules *m)
  * Blocks
  */
 
-static void put_block(const struct heap_allocation *a, uint64_t id)
+static void put_umdh_block(const struct heap_allocation *a, uint64_t id)
 {
 	const uint64_t bytes = block_bytes(a);
 
@@ -135,13 +135,13 @@ static uint64_t begin_group(struct umdh_log *x, const struct block_member *m,
 
 		if (m->first)
 			ret->at[ret->count++] = m->first;
-		return make_id(x, made_of, ARRAY_SIZE(made_of)) | ID_UNTRACED;
+		return make_trace_id(x, made_of, ARRAY_SIZE(made_of)) | ID_UNTRACED;
 	}
 	if (t->heap == a->heap + 1)
 		return t->id;
 	trace_pool_get(x->traces, m->trace, ret);
 	if (!t->heap)
-		t->id = make_id(x, ret->at, ret->count);
+		t->id = make_trace_id(x, ret->at, ret->count);
 	t->heap = a->heap + 1;
 	return t->id;
 }
@@ -154,7 +154,7 @@ static void put_group(struct umdh_log *x, const struct block_group *g)
 	if (t.count)
 		printf("\n");
 	for (size_t i = 0; i < g->count; i++) {
-		put_block(g->members[i].block, id);
+		put_umdh_block(g->members[i].block, id);
 		if (i || !t.count)
 			continue;
 		for (uint32_t k = 0; k < t.count; k++)
@@ -165,7 +165,7 @@ static void put_group(struct umdh_log *x, const struct block_group *g)
 
 #define LINE "- - - - - - - - - -"
 
-static enum status put_heaps(struct umdh_log *x, struct err *e)
+static enum status put_umdh_heaps(struct umdh_log *x, struct err *e)
 {
 	const struct heaps *heaps = x->session->heaps;
 
@@ -187,7 +187,7 @@ static enum status put_heaps(struct umdh_log *x, struct err *e)
 	return ST_OK;
 }
 
-static enum status gather(struct umdh_log *x, struct err *e)
+static enum status gather_umdh(struct umdh_log *x, struct err *e)
 {
 	struct block_groups_plan plan = {
 		.memory = &x->session->memory,
@@ -216,13 +216,13 @@ static enum status gather(struct umdh_log *x, struct err *e)
 enum status heap_umdh(const struct heap_session *s, const struct block_list *l, struct err *e)
 {
 	struct umdh_log x = { .session = s, .list = l };
-	enum status st = gather(&x, e);
+	enum status st = gather_umdh(&x, e);
 
 	if (!st) {
-		put_process(process_facts(s->process->process));
-		put_remarks(&x);
-		put_modules(&s->modules);
-		st = put_heaps(&x, e);
+		put_umdh_process(process_facts(s->process->process));
+		put_umdh_remarks(&x);
+		put_umdh_modules(&s->modules);
+		st = put_umdh_heaps(&x, e);
 	}
 	sha256_destroy(x.sha);
 	free(x.told);

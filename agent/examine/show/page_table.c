@@ -104,7 +104,7 @@ void page_table_end(const struct page_table *t, const char *label)
 	printf("%s", *before == ',' ? "\n" : "");
 }
 
-static json_t *trust_json(const uint64_t trust[TRUST_KINDS])
+static json_t *page_trust_json(const uint64_t trust[TRUST_KINDS])
 {
 	json_t *o = json_object();
 
@@ -129,6 +129,6 @@ json_t *page_counts_json(const struct pages_counts *c)
 					    json_u64(c->verdict[i]));
 	return json_fields(JSON_FIELDS(
 		field_made("states", states), field_u64("by_prototype", c->prototype),
-		field_made("trust", trust_json(c->trust)),
-		field_made("data_trust", trust_json(data)), field_made("verdicts", verdicts)));
+		field_made("trust", page_trust_json(c->trust)),
+		field_made("data_trust", page_trust_json(data)), field_made("verdicts", verdicts)));
 }

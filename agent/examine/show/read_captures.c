@@ -81,7 +81,7 @@ static enum status tell_one(const struct telling *t, size_t i, const struct one 
 	return ST_OK;
 }
 
-static enum status tell_all(struct telling *t, struct err *e)
+static enum status tell_captures(struct telling *t, struct err *e)
 {
 	const uint64_t wanted = t->r->number ? t->r->number : t->captures;
 	struct one x;
@@ -133,7 +133,7 @@ enum status read_captures(const struct captures_request *r, struct err *e)
 		return st;
 	st = open_page(&t, e);
 	if (!st)
-		st = tell_all(&t, e);
+		st = tell_captures(&t, e);
 	st = container_answer(&t.c, st, e);
 	sha256_destroy(t.sha);
 	rsz_cursor_destroy(t.cursor);

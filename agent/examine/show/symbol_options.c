@@ -40,7 +40,7 @@ void symbol_options_tell(const struct symbol_set *s)
 	}
 }
 
-static json_t *file_json(const struct symbol_file *f)
+static json_t *symbol_file_json(const struct symbol_file *f)
 {
 	return json_fields(JSON_FIELDS(
 		field_text("file", f->path), field_text("kind", symbols_kind(f->symbols)),
@@ -54,7 +54,7 @@ json_t *symbol_options_json(const struct symbol_set *s)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < s->count; i++)
-		if (json_array_append_new(list, file_json(&s->at[i])))
+		if (json_array_append_new(list, symbol_file_json(&s->at[i])))
 			return json_decref(list), NULL;
 	return list;
 }

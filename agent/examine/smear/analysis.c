@@ -195,7 +195,7 @@ static bool is_guided(const json_t *manifest)
 	return false;
 }
 
-static enum status sum_up(struct analysis *m, struct err *e)
+static enum status sum_up_smear(struct analysis *m, struct err *e)
 {
 	struct smear *r = m->ret;
 	enum status st = ST_OK;
@@ -234,7 +234,7 @@ enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, stru
 	if (!st)
 		st = analyse_all(m, e);
 	if (!st)
-		st = sum_up(m, e);
+		st = sum_up_smear(m, e);
 	if (!st) /* the walks went on without the pages that they could not read */
 		st = rsz_reader_starved(plan->reader, e);
 	smear__tear_down(m);

@@ -229,7 +229,7 @@ static void doubt_version(const struct analysis *m, struct layout_choice *c)
 		 told / 100, told % 100, found / 100, found % 100);
 }
 
-static enum status choose_layout(struct analysis *m, struct err *e)
+static enum status choose_entry_layout(struct analysis *m, struct err *e)
 {
 	struct layout_evidence ev;
 	struct pte_facts facts;
@@ -261,7 +261,7 @@ enum status smear__need_layout(struct analysis *m, struct err *e)
 			kept[c] = m->copy[c].leaves;
 			m->copy[c].leaves = (struct leaves){ 0 };
 		}
-		m->layout_status = choose_layout(m, &m->layout_why);
+		m->layout_status = choose_entry_layout(m, &m->layout_why);
 		for (size_t c = 0; c < COPIES; c++) {
 			leaves_deinit(&m->copy[c].leaves);
 			m->copy[c].leaves = kept[c];

@@ -37,8 +37,8 @@ static enum status find_stream_of_kind(const struct rsz_reader *r, enum rsz_kind
 #define TABLES_CACHED  1
 #define IMAGE_CACHED   8
 
-static enum status open_source(struct source *s, const struct rsz_reader *r, uint32_t stream,
-			       size_t cached, struct err *e)
+static enum status open_copy_source(struct source *s, const struct rsz_reader *r, uint32_t stream,
+				    size_t cached, struct err *e)
 {
 	enum status st = rsz_cursor_create(r, cached, &s->cursor, e);
 
@@ -199,7 +199,7 @@ static void open_lookups(struct analysis *m, uint32_t stream)
 	json_decref(meta);
 }
 
-static enum status open_files(struct analysis *m, struct err *e)
+static enum status open_container_files(struct analysis *m, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -265,13 +265,15 @@ static enum status open_passes(struct analysis *m, struct err *e)
 	m->one_pass = !has[COPY_BEFORE] || !has[COPY_AFTER];
 	st = smear_spaces_load(&m->ret->spaces, m->plan->manifest, m->one_pass, e);
 	if (!st && has[COPY_BEFORE])
-		st = open_source(&m->copy[COPY_BEFORE], r, stream[COPY_BEFORE], TABLES_CACHED, e);
+		st = open_copy_source(&m->copy[COPY_BEFORE], r, stream[COPY_BEFORE], TABLES_CACHED,
+				      e);
 	if (!st && has[COPY_AFTER])
-		st = open_source(&m->copy[COPY_AFTER], r, stream[COPY_AFTER], TABLES_CACHED, e);
+		st = open_copy_source(&m->copy[COPY_AFTER], r, stream[COPY_AFTER], TABLES_CACHED,
+				      e);
 	return st;
 }
 
-static uint64_t is_interrupted(void)
+static uint64_t smear_interrupted(void)
 {
 	return interrupted();
 }
@@ -293,7 +295,7 @@ static enum status find_machine(struct analysis *m, struct err *e)
 	struct walk_budget budget = {
 		.pages = 2 * m->copy[COPY_IMAGE].set.pages + SMEAR__BUDGET_LEAST,
 		.deadline = 1,
-		.now = is_interrupted,
+		.now = smear_interrupted,
 	};
 	struct discovery d;
 	enum status st = discover(&m->copy[COPY_IMAGE].mem.mem, &hints, &budget, &d, e);
@@ -332,8 +334,8 @@ static enum status open_all(struct analysis *m, struct err *e)
 	if (!st)
 		st = find_stream_of_kind(r, RSZ_KIND_MEMORY, &memory, e);
 	if (!st)
-		st = open_source(&m->copy[COPY_IMAGE], r, memory,
-				 plan->cached ? plan->cached : IMAGE_CACHED, e);
+		st = open_copy_source(&m->copy[COPY_IMAGE], r, memory,
+				      plan->cached ? plan->cached : IMAGE_CACHED, e);
 	if (!st)
 		st = stream_captures_load(&m->captures, m->plan->in, r, e);
 	if (st)
@@ -355,7 +357,7 @@ static enum status open_all(struct analysis *m, struct err *e)
 		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);
 	if (!st)
 		st = walk_set_init(&m->several, m->copy[COPY_IMAGE].mem.mem.ranges, e);
-	return st ? st : open_files(m, e);
+	return st ? st : open_container_files(m, e);
 }
 
 void smear__tear_down(struct analysis *m)

@@ -72,7 +72,8 @@ enum status smear__find_direct_map(struct analysis *m, struct err *e)
 }
 
 /* True if an entry on the way is not present, or names another frame. */
-static bool lacks(struct analysis *m, enum copy copy, uint64_t frame, uint64_t *ret_bytes)
+static bool lacks_direct_map(struct analysis *m, enum copy copy, uint64_t frame,
+			     uint64_t *ret_bytes)
 {
 	const struct virt space = space_of(m, copy);
 	const uint64_t va = m->direct.base + frame;
@@ -91,7 +92,7 @@ bool smear__is_hole(struct analysis *m, uint64_t frame, uint64_t *last)
 	bool hole = false;
 
 	for (size_t c = 0; c < COPIES && !hole; c++)
-		hole = m->direct.has[c] && lacks(m, (enum copy)c, frame, &bytes);
+		hole = m->direct.has[c] && lacks_direct_map(m, (enum copy)c, frame, &bytes);
 	*last = frame + bytes - 1;
 	return hole;
 }

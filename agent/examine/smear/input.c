@@ -2,8 +2,8 @@
 #include "agent/examine/smear/input.h"
 
 /* `st`: of opening the container. */
-static enum status read_lines(enum status st, const char *path, struct smear_input *ret,
-			      struct err *e)
+static enum status read_smear_lines(enum status st, const char *path, struct smear_input *ret,
+				    struct err *e)
 {
 	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
 
@@ -20,14 +20,15 @@ static enum status read_lines(enum status st, const char *path, struct smear_inp
 enum status smear_input_open(const char *path, const struct age_identities *x,
 			     struct smear_input *ret, struct err *e)
 {
-	return read_lines(container_open(path, x, &ret->container, e), path, ret, e);
+	return read_smear_lines(container_open(path, x, &ret->container, e), path, ret, e);
 }
 
 enum status smear_input_open_outline(const char *path, const struct age_identities *x,
 				     struct smear_input *ret, struct container_sums *sums,
 				     struct err *e)
 {
-	return read_lines(container_open_outline(path, x, &ret->container, sums, e), path, ret, e);
+	return read_smear_lines(container_open_outline(path, x, &ret->container, sums, e), path,
+				ret, e);
 }
 
 void smear_input_close(struct smear_input *i)

@@ -166,8 +166,8 @@ static uint8_t times_same(const struct earlier_readings *earlier, const struct w
 	return n;
 }
 
-static enum status add_leaf(struct leaves *l, const struct walk_leaf *leaf, uint32_t table,
-			    const struct earlier_readings *earlier, struct err *e)
+static enum status append_leaf(struct leaves *l, const struct walk_leaf *leaf, uint32_t table,
+			       const struct earlier_readings *earlier, struct err *e)
 {
 	if (l->count == l->room) {
 		struct leaf *at = array_grow(l->at, &l->room, sizeof(*at));
@@ -239,8 +239,8 @@ enum status leaves_take(struct leaves *l, uint64_t last, struct err *e)
 		if (l->event == WALK_TABLE)
 			st = take_table(l, e);
 		else if (l->event == WALK_LEAF)
-			st = add_leaf(l, &l->walk.leaf, l->current[l->walk.leaf.level], l->earlier,
-				      e);
+			st = append_leaf(l, &l->walk.leaf, l->current[l->walk.leaf.level],
+					 l->earlier, e);
 		else
 			l->not_followed++;
 		l->event = walk_next(&l->walk);
@@ -270,8 +270,8 @@ bool leaves_same_way(const struct leaves *x, const struct leaf_table *a, const s
 }
 
 /* A table is at the same place if its page is, and all above it are. */
-static void match(struct leaves *x, struct leaf_table *a, struct leaves *y, struct leaf_table *b,
-		  struct table_changes *ret)
+static void match_tables(struct leaves *x, struct leaf_table *a, struct leaves *y,
+			 struct leaf_table *b, struct table_changes *ret)
 {
 	const bool above = a->parent == NO_TABLE || b->parent == NO_TABLE
 				   ? a->parent == b->parent
@@ -294,7 +294,7 @@ void leaves_compare(struct leaves *before, struct leaves *after, struct table_ch
 					  : compare_tables(&before->tables[i], &after->tables[j]);
 
 		if (!order) {
-			match(before, &before->tables[i++], after, &after->tables[j++], ret);
+			match_tables(before, &before->tables[i++], after, &after->tables[j++], ret);
 		} else if (order < 0) {
 			before->tables[i++].same = false;
 			ret->freed++;

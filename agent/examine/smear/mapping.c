@@ -39,7 +39,7 @@ static bool is_large_page(const struct analysis *m, unsigned level, const struct
  * Entries above the page table that are not present. Windows pages out page tables, and then such
  * an entry has the state of the table, not of 512 pages.
  */
-static bool is_away(const struct analysis *m, const struct leaf *l)
+static bool is_table_away(const struct analysis *m, const struct leaf *l)
 {
 	struct pte p;
 
@@ -58,7 +58,7 @@ static void drop_away(const struct analysis *m, struct leaves *l, size_t first,
 	size_t kept = first;
 
 	for (size_t i = first; i < l->count; i++) {
-		if (is_away(m, &l->at[i]))
+		if (is_table_away(m, &l->at[i]))
 			sums->away++;
 		else
 			l->at[kept++] = l->at[i];
@@ -151,7 +151,7 @@ static void pass_run(struct mapping_walk *w)
 }
 
 /* False: there are no more among the leaves that are there. */
-static bool take_run(struct mapping_walk *w)
+static bool take_mapping_run(struct mapping_walk *w)
 {
 	struct mapping_run *p = &w->run;
 
@@ -196,7 +196,7 @@ enum status mapping_next(struct mapping_walk *w, struct mapping *ret, struct err
 			w->copy++;
 		if (w->copy < COPIES)
 			break;
-		while (!take_run(w)) {
+		while (!take_mapping_run(w)) {
 			const enum status st = next_slice(w, e);
 
 			if (st)
@@ -244,8 +244,8 @@ static bool leaves_need_layout(const struct analysis *m)
 }
 
 /* Once more where the layout came of it: earlier readings were compared without one. */
-static enum status walk_range(struct analysis *m, const struct smear_id *id, uint64_t first,
-			      uint64_t last, struct err *e)
+static enum status walk_range_with_layout(struct analysis *m, const struct smear_id *id,
+					  uint64_t first, uint64_t last, struct err *e)
 {
 	const bool asked = m->asked_layout;
 	enum status st = smear__walk_range(m, id, first, last, e);
@@ -258,7 +258,7 @@ static enum status walk_range(struct analysis *m, const struct smear_id *id, uin
 enum status mapping_walk_range(struct mapping_walk *w, struct analysis *m, struct smear_space *s,
 			       enum copy copy, uint64_t first, uint64_t last, struct err *e)
 {
-	const enum status st = walk_range(m, &s->id, first, last, e);
+	const enum status st = walk_range_with_layout(m, &s->id, first, last, e);
 
 	*w = (struct mapping_walk){
 		.m = m,
@@ -279,7 +279,7 @@ enum status mapping_walk_range(struct mapping_walk *w, struct analysis *m, struc
 	return ST_OK;
 }
 
-static enum status add_leaf(struct range_list *ret, const struct leaf *l, struct err *e)
+static enum status add_mapped_leaf(struct range_list *ret, const struct leaf *l, struct err *e)
 {
 	struct range *back = ret->count ? &ret->at[ret->count - 1] : NULL;
 
@@ -303,7 +303,7 @@ enum status smear__mapped(struct analysis *m, struct smear_space *s, enum copy c
 	while (!st && smear__next_slice(m, &last)) {
 		st = take_slice(m, s, last, e);
 		for (size_t i = 0; i < l->count && !st; i++)
-			st = add_leaf(ret, &l->at[i], e);
+			st = add_mapped_leaf(ret, &l->at[i], e);
 	}
 	*ret_cut = l->stop == WALK_OUT_OF_BUDGET;
 	smear__end_walks(m);

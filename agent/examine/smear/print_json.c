@@ -5,7 +5,7 @@
 
 #include "agent/shared/program/json.h"
 
-static void put_number(json_t *o, const char *key, uint64_t v)
+static void smear_put_number(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, json_u64(v));
 }
@@ -14,10 +14,10 @@ static json_t *window_json(const struct window_summary *w)
 {
 	json_t *o = json_object(), *list = json_array();
 
-	put_number(o, "pages", w->pages);
-	put_number(o, "median_ns", w->median);
-	put_number(o, "p95_ns", w->p95);
-	put_number(o, "max_ns", w->max);
+	smear_put_number(o, "pages", w->pages);
+	smear_put_number(o, "median_ns", w->median);
+	smear_put_number(o, "p95_ns", w->p95);
+	smear_put_number(o, "max_ns", w->max);
 	for (unsigned i = 0; i < WINDOW_OCTAVES; i++)
 		if (w->octave[i])
 			json_array_append_new(list, json_pack("{s:o, s:o}", "from_ns",
@@ -34,7 +34,7 @@ static json_t *verdicts_json(const uint64_t verdicts[VERDICTS])
 
 	for (size_t i = 0; i < VERDICTS; i++)
 		if (verdicts[i])
-			put_number(o, verdict_name((enum verdict)i), verdicts[i]);
+			smear_put_number(o, verdict_name((enum verdict)i), verdicts[i]);
 	return o;
 }
 
@@ -45,17 +45,17 @@ static json_t *copy_json(const struct copy_sums *c)
 
 	copy_trust(c, trust);
 	for (size_t i = 0; i < TRUSTS; i++)
-		put_number(trusts, trust_name((enum trust)i), trust[i]);
+		smear_put_number(trusts, trust_name((enum trust)i), trust[i]);
 	if (copy_not_applicable(c))
-		put_number(trusts, trust_name(TRUST_NOT_APPLICABLE), copy_not_applicable(c));
+		smear_put_number(trusts, trust_name(TRUST_NOT_APPLICABLE), copy_not_applicable(c));
 	for (size_t i = 0; i < PTE_STATES; i++)
 		if (c->state[i])
-			put_number(states, pte_state_name((enum pte_state)i), c->state[i]);
-	put_number(o, "tables", c->tables);
-	put_number(o, "entries", c->entries);
-	put_number(o, "not_followed", c->not_followed);
-	put_number(o, "away", c->away);
-	put_number(o, "older_captures", c->older);
+			smear_put_number(states, pte_state_name((enum pte_state)i), c->state[i]);
+	smear_put_number(o, "tables", c->tables);
+	smear_put_number(o, "entries", c->entries);
+	smear_put_number(o, "not_followed", c->not_followed);
+	smear_put_number(o, "away", c->away);
+	smear_put_number(o, "older_captures", c->older);
 	json_object_set_new(o, "cut", json_boolean(c->cut));
 	json_object_set_new(o, "no_root", json_boolean(c->no_root));
 	json_object_set_new(o, "states", states);
@@ -73,7 +73,7 @@ static json_t *pair_json(const struct transitions *t)
 
 	for (size_t i = 0; i < CHANGES; i++)
 		if (t->change[i])
-			put_number(changes, change_name((enum change)i), t->change[i]);
+			smear_put_number(changes, change_name((enum change)i), t->change[i]);
 	for (size_t i = 0; i < t->n_states; i++)
 		json_array_append_new(
 			states, json_pack("{s:s, s:s, s:o}", "from",
@@ -85,7 +85,7 @@ static json_t *pair_json(const struct transitions *t)
 	return o;
 }
 
-static json_t *space_json(const struct smear_space *s)
+static json_t *smear_space_json(const struct smear_space *s)
 {
 	json_t *o = json_object(), *copies = json_object(), *list = json_object();
 
@@ -102,16 +102,16 @@ static json_t *space_json(const struct smear_space *s)
 	return o;
 }
 
-static void put_id(json_t *o, const struct smear_id *id)
+static void put_space_id(json_t *o, const struct smear_id *id)
 {
-	put_number(o, "dtb", id->dtb);
+	smear_put_number(o, "dtb", id->dtb);
 	json_object_set_new(o, "fate", json_string(fate_name(id->fate)));
 	json_object_set_new(o, "listed", json_boolean(id->listed));
 	if (!id->listed)
 		return;
-	put_number(o, "pid", id->pid);
+	smear_put_number(o, "pid", id->pid);
 	json_object_set_new(o, "name", json_text(id->name));
-	put_number(o, "sharers", id->sharers);
+	smear_put_number(o, "sharers", id->sharers);
 }
 
 static json_t *layout_json(const struct smear *s)
@@ -142,12 +142,12 @@ json_t *smear_doubts_json(const struct smear *s)
 	return list;
 }
 
-static json_t *trust_json(const uint64_t trust[TRUSTS])
+static json_t *smear_trust_json(const uint64_t trust[TRUSTS])
 {
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < TRUSTS; i++)
-		put_number(o, trust_name((enum trust)i), trust[i]);
+		smear_put_number(o, trust_name((enum trust)i), trust[i]);
 	return o;
 }
 
@@ -159,10 +159,10 @@ static json_t *cohorts_json(const struct smear *s)
 	for (size_t g = 0; g < COHORTS; g++) {
 		json_t *o = json_object();
 
-		put_number(o, "spaces", s->cohorts[g].spaces);
+		smear_put_number(o, "spaces", s->cohorts[g].spaces);
 		for (size_t c = 0; c < COPIES; c++)
 			json_object_set_new(o, copy_name((enum copy)c),
-					    trust_json(s->cohorts[g].trust[c]));
+					    smear_trust_json(s->cohorts[g].trust[c]));
 		json_object_set_new(all, cohort_name((enum cohort)g), o);
 	}
 	return all;
@@ -191,8 +191,8 @@ static json_t *smear_json(const struct smear *s, const char *path)
 	json_object_set_new(doc, "schema", json_string(JSON_SCHEMA("smear")));
 	json_object_set_new(doc, "file", json_text(path));
 	json_object_set_new(doc, "os", json_string(discover_os_name(s->spaces.os)));
-	put_number(doc, "levels", (uint64_t)s->spaces.mode);
-	put_number(doc, "page_bytes", PAGE_SIZE);
+	smear_put_number(doc, "levels", (uint64_t)s->spaces.mode);
+	smear_put_number(doc, "page_bytes", PAGE_SIZE);
 	json_object_set_new(doc, "tables_cut", json_boolean(s->spaces.cut));
 	json_object_set_new(doc, "cut", json_boolean(s->cut));
 	json_object_set_new(doc, "layout", layout_json(s));
@@ -204,13 +204,13 @@ static json_t *smear_json(const struct smear *s, const char *path)
 		json_object_set_new(doc, "slot_map_doubts", smear_doubts_json(s));
 	if (s->n_numbers)
 		json_object_set_new(doc, "page_files", smear_numbers_json(s));
-	put_number(doc, "memory_start_ns", s->memory.start);
-	put_number(doc, "memory_end_ns", s->memory.end);
+	smear_put_number(doc, "memory_start_ns", s->memory.start);
+	smear_put_number(doc, "memory_end_ns", s->memory.end);
 	json_object_set_new(doc, "applicable", json_boolean(!s->still));
 	if (s->still)
 		json_object_set_new(doc, "why", json_string(ORIGIN_STILL_WHY));
 	for (size_t i = 0; i < FATES && !s->still; i++)
-		put_number(doc, fate_name((enum fate)i), s->fates[i]);
+		smear_put_number(doc, fate_name((enum fate)i), s->fates[i]);
 	json_object_set_new(doc, "named",
 			    json_pack("{s:o, s:o, s:o, s:o}", "frames", json_u64(s->frames.named),
 				      "frames_by_several", json_u64(s->frames.several), "slots",
@@ -220,16 +220,16 @@ static json_t *smear_json(const struct smear *s, const char *path)
 		json_object_set_new(doc, "cohorts", cohorts_json(s));
 		json_object_set_new(doc, "advice", advice_json(s));
 	}
-	json_object_set_new(doc, "total", space_json(&s->total));
+	json_object_set_new(doc, "total", smear_space_json(&s->total));
 	return doc;
 }
 
 static json_t *space_item(const void *arg, size_t i)
 {
 	const struct smear *s = arg;
-	json_t *o = space_json(&s->at[i]);
+	json_t *o = smear_space_json(&s->at[i]);
 
-	put_id(o, &s->at[i].id);
+	put_space_id(o, &s->at[i].id);
 	return o;
 }
 
@@ -249,21 +249,21 @@ json_t *smear_row_json(const struct smear_row *r)
 
 	if (!o)
 		return NULL;
-	put_number(o, "va", r->va);
-	put_number(o, "pages", r->pages);
+	smear_put_number(o, "va", r->va);
+	smear_put_number(o, "pages", r->pages);
 	json_object_set_new(o, "raw", json_sprintf("0x%" PRIx64, r->pte.raw));
 	if (pte_place(&r->pte) == PLACE_FRAME) {
-		put_number(o, "frame", r->pte.frame);
+		smear_put_number(o, "frame", r->pte.frame);
 	} else if (pte_place(&r->pte) == PLACE_SLOT) {
-		put_number(o, "file", r->pte.file);
-		put_number(o, "slot", r->pte.slot);
+		smear_put_number(o, "file", r->pte.file);
+		smear_put_number(o, "slot", r->pte.slot);
 	}
 	if (r->pte.state == PTE_MARKER) {
 		pte_marker_name(r->pte.marker, marker);
 		json_object_set_new(o, "marker", json_string(marker));
 	}
-	put_number(o, "window_ns", r->window);
+	smear_put_number(o, "window_ns", r->window);
 	if (r->captured)
-		put_number(o, "captured_ns", r->content.start);
+		smear_put_number(o, "captured_ns", r->content.start);
 	return o;
 }

@@ -7,7 +7,7 @@
 #include "agent/shared/program/text.h"
 
 /* "12.345 s", "3.2 ms", "810 ns". */
-static void duration(uint64_t ns, char ret[static 32])
+static void smear_duration(uint64_t ns, char ret[static 32])
 {
 	if (ns >= 1000000000)
 		snprintf(ret, 32, "%.3f s", (double)ns / 1e9);
@@ -25,9 +25,9 @@ static void print_slots(const struct window_summary *w, FILE *out)
 
 	if (!w->pages)
 		return;
-	duration(w->median, median);
-	duration(w->p95, p95);
-	duration(w->max, max);
+	smear_duration(w->median, median);
+	smear_duration(w->p95, p95);
+	smear_duration(w->max, max);
 	fprintf(out, "image, to the slot of %" PRIu64 " pages: window %s, %s, %s\n", w->pages,
 		median, p95, max);
 }
@@ -42,9 +42,9 @@ static void print_copy(const struct smear *s, enum copy copy, FILE *out)
 	smear_trust(s, copy, trust);
 	for (size_t i = 0; i < TRUSTS; i++)
 		smear_percent(trust[i], trust_sum(trust), share[i]);
-	duration(c->window[WINDOW_FRAMES].median, median);
-	duration(c->window[WINDOW_FRAMES].p95, p95);
-	duration(c->window[WINDOW_FRAMES].max, max);
+	smear_duration(c->window[WINDOW_FRAMES].median, median);
+	smear_duration(c->window[WINDOW_FRAMES].p95, p95);
+	smear_duration(c->window[WINDOW_FRAMES].max, max);
 	fprintf(out,
 		"%-7s %9" PRIu64 " %9" PRIu64 " (%s) %9" PRIu64 " (%s) %9" PRIu64
 		" (%s)   window %s, %s, %s\n",
@@ -84,7 +84,7 @@ static const char *name_of_verdict(size_t i)
 }
 
 /* Pages of the image's tables that cannot be relied on. */
-static uint64_t badness(const struct smear_space *s)
+static uint64_t space_badness(const struct smear_space *s)
 {
 	uint64_t trust[TRUSTS];
 
@@ -94,8 +94,8 @@ static uint64_t badness(const struct smear_space *s)
 
 static int compare_badness(const void *a, const void *b)
 {
-	const uint64_t x = badness(*(const struct smear_space *const *)a);
-	const uint64_t y = badness(*(const struct smear_space *const *)b);
+	const uint64_t x = space_badness(*(const struct smear_space *const *)a);
+	const uint64_t y = space_badness(*(const struct smear_space *const *)b);
 
 	return x > y ? -1 : x < y;
 }
@@ -119,7 +119,7 @@ static void print_space_of_image(const struct smear_space *s, FILE *out)
 		c->state[PTE_PAGE_FILE] + c->state[PTE_SWAP] + c->state[PTE_COMPRESSED]);
 }
 
-static void print_space(const struct smear_space *s, FILE *out)
+static void print_smear_space(const struct smear_space *s, FILE *out)
 {
 	const struct copy_sums *c = &s->copy[COPY_IMAGE];
 	const uint64_t *state = c->state;
@@ -156,7 +156,7 @@ static void print_worst(const struct smear *s, FILE *out)
 			"    PID name             fate       safe   at risk     wrong   safe %%  "
 			"resident transition paged out\n");
 	for (size_t i = 0; order && i < MIN(s->count, (size_t)WORST_SHOWN); i++)
-		(s->still ? print_space_of_image : print_space)(order[i], out);
+		(s->still ? print_space_of_image : print_smear_space)(order[i], out);
 	free(order);
 }
 

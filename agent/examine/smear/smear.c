@@ -159,8 +159,8 @@ static const struct found_captures *find_captures(const struct mapping *j, uint6
 }
 
 /* Which capture of the page at `at` is taken; `last` is moved to where that is another matter. */
-static struct content choose(const struct mapping *j, const struct found_captures *f, uint64_t at,
-			     uint64_t *last, uint64_t *captures)
+static struct content choose_capture(const struct mapping *j, const struct found_captures *f,
+				     uint64_t at, uint64_t *last, uint64_t *captures)
 {
 	const struct capture *c = &f->newest;
 	const struct content newest = { { c->start, c->end }, capture_is_readable(c), NULL };
@@ -221,7 +221,7 @@ static struct verdict_span classify_stored(const struct mapping *j, uint64_t at,
 	if (c && c->range.first <= at) {
 		end = c->range.last;
 		ret.verdict = c->state == PAGE_UNREADABLE ? VERDICT_UNREADABLE : VERDICT_MISSING;
-		ret.content = choose(j, f, at, &end, &ret.captures);
+		ret.content = choose_capture(j, f, at, &end, &ret.captures);
 	} else {
 		end = gap_end(j, c, ram, at, last);
 	}

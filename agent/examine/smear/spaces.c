@@ -83,7 +83,7 @@ struct tables_pass {
 	size_t n_sharers;
 };
 
-static void pass_deinit(struct tables_pass *p)
+static void tables_pass_deinit(struct tables_pass *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		free(p->at[i].name);
@@ -230,8 +230,8 @@ enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, 
 		st = merge_passes(ret, &before, &after, e);
 	if (!st)
 		st = merge_sharers(ret, &before, &after, e);
-	pass_deinit(&before);
-	pass_deinit(&after);
+	tables_pass_deinit(&before);
+	tables_pass_deinit(&after);
 	if (st)
 		smear_spaces_deinit(ret);
 	return st;
@@ -268,8 +268,8 @@ enum status smear_spaces_load_still(struct smear_spaces *ret, const json_t *mani
 		st = merge_sharers(ret, &before, &after, e);
 	for (size_t i = 0; !st && i < ret->count; i++)
 		ret->at[i].fate = FATE_NOT_APPLICABLE;
-	pass_deinit(&before);
-	pass_deinit(&after);
+	tables_pass_deinit(&before);
+	tables_pass_deinit(&after);
 	if (st)
 		smear_spaces_deinit(ret);
 	return st;

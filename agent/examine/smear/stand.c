@@ -3,8 +3,8 @@
 
 static const struct stand none = { .since = UINT64_MAX, .own_since = UINT64_MAX };
 
-static bool agrees(const struct analysis *m, const struct mapping_run *p, enum pair pair,
-		   enum copy x, enum copy y)
+static bool copies_agree(const struct analysis *m, const struct mapping_run *p, enum pair pair,
+			 enum copy x, enum copy y)
 {
 	const struct view *a = &p->view[x], *b = &p->view[y];
 
@@ -19,7 +19,7 @@ static bool agrees(const struct analysis *m, const struct mapping_run *p, enum p
 static bool changed_between(const struct analysis *m, const struct mapping_run *p)
 {
 	return p->view[COPY_IMAGE].leaf &&
-	       !agrees(m, p, PAIR_BEFORE_IMAGE, COPY_BEFORE, COPY_IMAGE);
+	       !copies_agree(m, p, PAIR_BEFORE_IMAGE, COPY_BEFORE, COPY_IMAGE);
 }
 
 /* An entry of a pass has its twin in the other pass, unless the image contradicts the two. */
@@ -27,7 +27,8 @@ static struct stand stand_of_passes(const struct analysis *m, const struct mappi
 {
 	struct stand s = none;
 
-	if (!agrees(m, p, PAIR_BEFORE_AFTER, COPY_BEFORE, COPY_AFTER) || changed_between(m, p))
+	if (!copies_agree(m, p, PAIR_BEFORE_AFTER, COPY_BEFORE, COPY_AFTER) ||
+	    changed_between(m, p))
 		return none;
 	s.since = p->view[COPY_BEFORE].table->since;
 	s.until = p->view[COPY_AFTER].table->until;
@@ -54,9 +55,9 @@ static struct stand stand_of_image(const struct analysis *m, const struct mappin
 		s.own_until = t->until;
 		s.since = s.own_since;
 	}
-	if (!broken && agrees(m, p, PAIR_BEFORE_IMAGE, COPY_BEFORE, COPY_IMAGE))
+	if (!broken && copies_agree(m, p, PAIR_BEFORE_IMAGE, COPY_BEFORE, COPY_IMAGE))
 		s.since = p->view[COPY_BEFORE].table->since;
-	if (agrees(m, p, PAIR_IMAGE_AFTER, COPY_IMAGE, COPY_AFTER))
+	if (copies_agree(m, p, PAIR_IMAGE_AFTER, COPY_IMAGE, COPY_AFTER))
 		s.until = p->view[COPY_AFTER].table->until;
 	return s;
 }
@@ -77,7 +78,7 @@ bool stand_has(const struct stand *s, const struct rsz_times *when)
 	return is_between(when, s->since, s->until);
 }
 
-static uint64_t span(struct rsz_times a, const struct rsz_times *b)
+static uint64_t span_of_both(struct rsz_times a, const struct rsz_times *b)
 {
 	return MAX(a.end, b->end) - MIN(a.start, b->start);
 }
@@ -93,16 +94,15 @@ uint64_t stand_window(const struct analysis *m, const struct view *v, enum copy 
 		content.start = MIN(content.start, proto->start);
 		content.end = MAX(content.end, proto->end);
 	}
-	best = span(content, &(struct rsz_times){ t->start, t->end });
+	best = span_of_both(content, &(struct rsz_times){ t->start, t->end });
 	for (unsigned i = 1; copy == COPY_IMAGE && i <= v->leaf->same; i++)
-		best = MIN(
-			best,
-			span(content,
-			     &m->copy[copy].leaves.readings[t->first_reading + t->n_readings - i]));
+		best = MIN(best, span_of_both(content,
+					      &m->copy[copy].leaves.readings[t->first_reading +
+									     t->n_readings - i]));
 	return best;
 }
 
-static unsigned rank(const struct stand *s, const struct rsz_times *when)
+static unsigned rank_of_time(const struct stand *s, const struct rsz_times *when)
 {
 	return is_between(when, s->own_since, s->own_until) ? 2 : stand_has(s, when);
 }
@@ -113,13 +113,13 @@ struct content stand_choose(const struct analysis *m, const struct view *v, enum
 {
 	const struct rsz_times no_proto = { 0 };
 	struct content best = { .when = { c->start, c->end }, .readable = capture_is_readable(c) };
-	unsigned best_rank = rank(s, &best.when);
+	unsigned best_rank = rank_of_time(s, &best.when);
 	uint64_t best_window = stand_window(m, v, copy, &no_proto, &best.when);
 
 	/* From the newest to the oldest: of equals the newest stays. */
 	while (n-- > 0) {
 		const struct rsz_times when = { older[n].start, older[n].end };
-		const unsigned r = rank(s, &when);
+		const unsigned r = rank_of_time(s, &when);
 		const uint64_t window = stand_window(m, v, copy, &no_proto, &when);
 
 		if (best.readable && (r < best_rank || (r == best_rank && window >= best_window)))

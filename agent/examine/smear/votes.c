@@ -44,7 +44,7 @@ struct count {
  * Who moved
  */
 
-static uint64_t draw(struct count *c, uint64_t n)
+static uint64_t draw_below(struct count *c, uint64_t n)
 {
 	c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (c->random >> 33) % n;
@@ -54,7 +54,7 @@ static uint64_t draw(struct count *c, uint64_t n)
 static void add_sample(struct count *c, uint32_t number, struct moved x)
 {
 	struct ballot *b = &c->ballots[number];
-	const uint64_t i = b->seen < SAMPLE ? b->seen : draw(c, b->seen + 1);
+	const uint64_t i = b->seen < SAMPLE ? b->seen : draw_below(c, b->seen + 1);
 
 	b->seen++;
 	if (i < SAMPLE)
@@ -196,7 +196,7 @@ static bool vote_of(struct count *c, struct ballot *b, uint64_t slot, const uint
 }
 
 /* All captures of the frame: one of them may be of the time when the page was there. */
-static void ask(struct count *c, struct ballot *b, const struct moved *x)
+static void ask_all_captures(struct count *c, struct ballot *b, const struct moved *x)
 {
 	const struct analysis *m = c->m;
 	uint8_t page[PAGE_SIZE];
@@ -230,7 +230,7 @@ static void count_votes(struct count *c, struct ballot *b)
 			enough |= b->votes[k] >= ENOUGH;
 		if (enough)
 			break;
-		ask(c, b, &b->at[i]);
+		ask_all_captures(c, b, &b->at[i]);
 	}
 }
 
@@ -293,7 +293,7 @@ static bool is_of_use(const struct analysis *m)
 	return any && assumed && m->ret->layout.found && !m->ret->still;
 }
 
-static enum status vote(struct count *c, struct err *e)
+static enum status vote_for_numbers(struct count *c, struct err *e)
 {
 	struct analysis *m = c->m;
 	enum status st = rsz_cursor_create(m->plan->reader, PTE_FILES_MAX / 8, &c->cursor, e);
@@ -327,7 +327,7 @@ enum status smear__vote(struct analysis *m, struct err *e)
 	if (!c)
 		return err_nomem(e);
 	c->m = m;
-	st = vote(c, e);
+	st = vote_for_numbers(c, e);
 	free(c);
 	return st;
 }

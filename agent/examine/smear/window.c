@@ -13,7 +13,7 @@ static unsigned octave_of(uint64_t ns)
 }
 
 /* Below 32 every number has a bucket; above, the five bits behind the highest choose. */
-static size_t bucket_of(uint64_t ns)
+static size_t window_bucket_of(uint64_t ns)
 {
 	const unsigned octave = octave_of(ns);
 
@@ -25,7 +25,7 @@ static size_t bucket_of(uint64_t ns)
 
 void windows_add(struct windows *w, uint64_t ns, uint64_t pages)
 {
-	const size_t b = bucket_of(ns);
+	const size_t b = window_bucket_of(ns);
 
 	w->count[b] += pages;
 	w->most[b] = MAX(w->most[b], ns);

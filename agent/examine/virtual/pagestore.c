@@ -89,14 +89,14 @@ bool pagestore__is_kernel(uint64_t va, uint64_t align)
 
 #define CHILD 16 /* an entry of a node that is no leaf */
 
-static const uint8_t *entry_at(const struct pagestore_node *n, unsigned i)
+static const uint8_t *node_entry_at(const struct pagestore_node *n, unsigned i)
 {
 	return n->page + PAGESTORE_NODE_HEAD + (size_t)n->size * i;
 }
 
-static uint32_t key_at(const struct pagestore_node *n, unsigned i)
+static uint32_t node_key_at(const struct pagestore_node *n, unsigned i)
 {
-	return get_le32(entry_at(n, i));
+	return get_le32(node_entry_at(n, i));
 }
 
 bool pagestore__read_node(const struct pagestore *s, uint64_t va, unsigned pair,
@@ -111,7 +111,7 @@ bool pagestore__read_node(const struct pagestore *s, uint64_t va, unsigned pair,
 	if (!ret->entries || ret->entries > (PAGE_SIZE - PAGESTORE_NODE_HEAD) / ret->size)
 		return false;
 	for (unsigned i = 1; i < ret->entries; i++)
-		if (key_at(ret, i) <= key_at(ret, i - 1))
+		if (node_key_at(ret, i) <= node_key_at(ret, i - 1))
 			return false;
 	return true;
 }
@@ -119,12 +119,12 @@ bool pagestore__read_node(const struct pagestore *s, uint64_t va, unsigned pair,
 /* How many entries of the node have a key up to this one. */
 static unsigned up_to(const struct pagestore_node *n, uint32_t key)
 {
-	return (unsigned)FIRST_WHERE(i, n->entries, key_at(n, (unsigned)i) > key);
+	return (unsigned)FIRST_WHERE(i, n->entries, node_key_at(n, (unsigned)i) > key);
 }
 
 /* What stands behind the key. */
-static bool find_key(const struct pagestore *s, uint64_t tree, uint32_t key, unsigned pair,
-		     uint8_t *ret)
+static bool find_key_in_tree(const struct pagestore *s, uint64_t tree, uint32_t key, unsigned pair,
+			     uint8_t *ret)
 {
 	struct pagestore_node n;
 
@@ -132,12 +132,12 @@ static bool find_key(const struct pagestore *s, uint64_t tree, uint32_t key, uns
 		const unsigned at = up_to(&n, key);
 
 		if (!n.leaf) {
-			tree = get_le64((at ? entry_at(&n, at - 1) : n.page) + 8);
+			tree = get_le64((at ? node_entry_at(&n, at - 1) : n.page) + 8);
 			continue;
 		}
-		if (!at || key_at(&n, at - 1) != key)
+		if (!at || node_key_at(&n, at - 1) != key)
 			return false;
-		memcpy(ret, entry_at(&n, at - 1) + 4, pair - 4);
+		memcpy(ret, node_entry_at(&n, at - 1) + 4, pair - 4);
 		return true;
 	}
 	return false;
@@ -166,7 +166,7 @@ bool pagestore__is_store(const struct pagestore *s, const struct pagestore_kind 
 }
 
 /* Where the manager has the pointer to it. */
-static bool find_entry(const struct pagestore *s, uint32_t index, uint64_t *ret)
+static bool find_store_entry(const struct pagestore *s, uint32_t index, uint64_t *ret)
 {
 	const uint64_t array = s->manager + 8 * (uint64_t)(index / PAGESTORE_ARRAY);
 
@@ -180,18 +180,20 @@ static bool find_entry(const struct pagestore *s, uint32_t index, uint64_t *ret)
 	return true;
 }
 
-static enum pagestore_answer find_store(const struct pagestore *s, uint32_t key, struct store *ret)
+static enum pagestore_answer find_store_of_key(const struct pagestore *s, uint32_t key,
+					       struct store *ret)
 {
 	uint8_t raw[PAGESTORE_PAIR];
 	uint32_t value;
 	uint64_t at;
 
-	if (!find_key(s, s->tree, key, sizeof(raw), raw))
+	if (!find_key_in_tree(s, s->tree, key, sizeof(raw), raw))
 		return PAGESTORE_NO_KEY;
 	value = get_le32(raw);
 	if ((value & STORE_INVALID) || (STORE_STATE(value) != 1 && STORE_STATE(value) != 3))
 		return PAGESTORE_NO_KEY;
-	return find_entry(s, value & STORE_INDEX, &at) && view_u64(&s->plan.kernel, at, &ret->va) &&
+	return find_store_entry(s, value & STORE_INDEX, &at) &&
+			       view_u64(&s->plan.kernel, at, &ret->va) &&
 			       pagestore__is_store(s, s->kind, ret->va)
 		       ? PAGESTORE_GIVEN
 		       : PAGESTORE_NO_STORE;
@@ -246,22 +248,22 @@ static bool has_manager(const struct pagestore *s, const struct layout *l, const
 	       (view_u64(&s->plan.kernel, x->va + l->manager, &manager) && manager == s->manager);
 }
 
-static bool fits(const struct pagestore *s, const struct layout *l, struct store *x)
+static bool layout_fits_store(const struct pagestore *s, const struct layout *l, struct store *x)
 {
 	return l->kind == s->kind && has_algorithm(s, l, x->va) && has_regions(s, l, x) &&
 	       has_owner(s, l, x) && has_manager(s, l, x);
 }
 
-static bool choose_layout(const struct pagestore *s, struct store *ret)
+static bool choose_store_layout(const struct pagestore *s, struct store *ret)
 {
 	const uint32_t build = s->plan.build;
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
 		if (build >= layouts[i].first && build <= layouts[i].last)
-			if (fits(s, &layouts[i], ret))
+			if (layout_fits_store(s, &layouts[i], ret))
 				return true;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
-		if (fits(s, &layouts[i], ret))
+		if (layout_fits_store(s, &layouts[i], ret))
 			return true;
 	return false;
 }
@@ -328,15 +330,15 @@ static bool follow_records(const struct pagestore *s, const struct store *x, uin
 	return false;
 }
 
-static bool find_record(const struct pagestore *s, const struct store *x, uint32_t key,
-			struct record *ret)
+static bool find_page_record(const struct pagestore *s, const struct store *x, uint32_t key,
+			     struct record *ret)
 {
 	uint8_t raw[ENTRY_1507];
 
 	if (!s->kind->inside)
-		return find_key(s, x->pages_tree, key, PAGESTORE_PAIR, raw) &&
+		return find_key_in_tree(s, x->pages_tree, key, PAGESTORE_PAIR, raw) &&
 		       follow_records(s, x, get_le32(raw), ret);
-	if (!find_key(s, x->pages_tree, key, ENTRY_1507, raw))
+	if (!find_key_in_tree(s, x->pages_tree, key, ENTRY_1507, raw))
 		return false;
 	*ret = (struct record){ get_le32(raw), get_le32(raw + 4) };
 	return !(ret->size & ENTRY_GONE);
@@ -348,7 +350,7 @@ struct user_half {
 	uint64_t dtb;
 };
 
-static const uint8_t *user_page(void *context, uint64_t va)
+static const uint8_t *user_half_page(void *context, uint64_t va)
 {
 	const struct user_half *u = context;
 
@@ -370,7 +372,8 @@ static enum pagestore_answer find_data(const struct pagestore *s, const struct s
 	return PAGESTORE_GIVEN;
 }
 
-static bool decode(const struct pagestore *s, const uint8_t *packed, size_t size, uint8_t *page)
+static bool decode_stored_page(const struct pagestore *s, const uint8_t *packed, size_t size,
+			       uint8_t *page)
 {
 	size_t got;
 
@@ -380,13 +383,13 @@ static bool decode(const struct pagestore *s, const uint8_t *packed, size_t size
 	       got == PAGE_SIZE;
 }
 
-static enum pagestore_answer read_data(const struct pagestore *s, const struct store *x,
-				       const struct record *r, uint8_t *page)
+static enum pagestore_answer read_stored_data(const struct pagestore *s, const struct store *x,
+					      const struct record *r, uint8_t *page)
 {
 	const uint32_t packed_size = RECORD_SIZE(r->size),
 		       size = packed_size ? packed_size : PAGE_SIZE;
 	struct user_half u = { s, x->dtb };
-	const struct memory_view owner = { user_page, &u };
+	const struct memory_view owner = { user_half_page, &u };
 	uint8_t packed[PAGE_SIZE];
 	enum pagestore_answer a;
 	uint64_t at;
@@ -396,7 +399,8 @@ static enum pagestore_answer read_data(const struct pagestore *s, const struct s
 		return a;
 	if (!view_read(&owner, at, packed_size ? packed : page, size))
 		return PAGESTORE_NO_DATA;
-	return !packed_size || decode(s, packed, size, page) ? PAGESTORE_GIVEN : PAGESTORE_BAD_DATA;
+	return !packed_size || decode_stored_page(s, packed, size, page) ? PAGESTORE_GIVEN
+									 : PAGESTORE_BAD_DATA;
 }
 
 enum pagestore_answer pagestore_read(const struct pagestore *s, uint32_t key, uint8_t *page)
@@ -408,14 +412,14 @@ enum pagestore_answer pagestore_read(const struct pagestore *s, uint32_t key, ui
 	if (!s->kind)
 		return PAGESTORE_NONE;
 	key &= s->kind->keys;
-	st = find_store(s, key, &x);
+	st = find_store_of_key(s, key, &x);
 	if (st)
 		return st;
 	if (!read_store(s, &x))
 		return PAGESTORE_NO_STORE;
-	if (!choose_layout(s, &x))
+	if (!choose_store_layout(s, &x))
 		return PAGESTORE_NO_LAYOUT;
-	if (!find_record(s, &x, key, &r))
+	if (!find_page_record(s, &x, key, &r))
 		return PAGESTORE_NO_RECORD;
-	return read_data(s, &x, &r, page);
+	return read_stored_data(s, &x, &r, page);
 }

@@ -47,7 +47,7 @@ static bool look_u64(struct pagestore *s, uint64_t va, uint64_t *ret)
 	return take_look(s) && view_u64(&s->plan.kernel, va, ret);
 }
 
-static bool names_itself(struct pagestore *s, const struct pagestore_kind *k, uint64_t store)
+static bool look_is_store(struct pagestore *s, const struct pagestore_kind *k, uint64_t store)
 {
 	return take_look(s) && pagestore__is_store(s, k, store);
 }
@@ -61,14 +61,14 @@ static bool has_store(struct pagestore *s, const struct pagestore_kind *k, uint6
 	for (size_t i = 0; i < PAGESTORE_ARRAY; i++) {
 		const uint64_t store = get_le64(all + i * PAGESTORE_ARRAY_ENTRY);
 
-		if (pagestore__is_kernel(store, PAGE_SIZE) && names_itself(s, k, store))
+		if (pagestore__is_kernel(store, PAGE_SIZE) && look_is_store(s, k, store))
 			return true;
 	}
 	return false;
 }
 
-static bool take(struct pagestore *s, const struct pagestore_kind *k, uint64_t va,
-		 const uint8_t *words)
+static bool take_manager(struct pagestore *s, const struct pagestore_kind *k, uint64_t va,
+			 const uint8_t *words)
 {
 	struct pagestore_node n;
 
@@ -96,7 +96,7 @@ static bool take_arrays(struct pagestore *s, const struct pagestore_kind *k, uin
 		const uint64_t array = get_le64(words + 8 * i);
 
 		if (array && has_store(s, k, array))
-			return take(s, k, va, words);
+			return take_manager(s, k, va, words);
 	}
 	return false;
 }
@@ -116,8 +116,8 @@ static bool take_inside(struct pagestore *s, uint64_t va, const uint8_t *words)
 	for (size_t i = 0; i < PAGESTORE_INSIDE; i++) {
 		const uint64_t store = get_le64(words + i * PAGESTORE_INSIDE_ENTRY);
 
-		if (store && names_itself(s, k, store))
-			return take(s, k, va, words);
+		if (store && look_is_store(s, k, store))
+			return take_manager(s, k, va, words);
 	}
 	return false;
 }
@@ -204,7 +204,7 @@ static bool take_ring(struct pagestore *s, uint64_t va, const uint8_t *words)
  * All of it
  */
 
-static bool take_page(struct pagestore *s, uint64_t va, const uint8_t *pages)
+static bool find_manager_in_page(struct pagestore *s, uint64_t va, const uint8_t *pages)
 {
 	for (size_t i = 0; i < PAGE_SIZE; i += 8)
 		if (take_arrays(s, &pagestore__kind_1607, va + i, pages + i) ||
@@ -213,7 +213,7 @@ static bool take_page(struct pagestore *s, uint64_t va, const uint8_t *pages)
 	return false;
 }
 
-static bool scan(struct pagestore *s, const struct range *r, uint64_t *left)
+static bool scan_for_manager(struct pagestore *s, const struct range *r, uint64_t *left)
 {
 	const unsigned first = 1U << (WINDOW - 1);
 	uint64_t at = r->first & ~(uint64_t)(PAGE_SIZE - 1);
@@ -229,7 +229,8 @@ static bool scan(struct pagestore *s, const struct range *r, uint64_t *left)
 		} else {
 			behind++;
 		}
-		if ((there & first) && take_page(s, at - (WINDOW - 1) * PAGE_SIZE, pages))
+		if ((there & first) &&
+		    find_manager_in_page(s, at - (WINDOW - 1) * PAGE_SIZE, pages))
 			return true;
 	}
 	return false;
@@ -264,7 +265,7 @@ bool pagestore_find(struct pagestore *s, const struct pagestore_plan *plan)
 	if (plan->globals && take_named(s, plan->globals))
 		return true;
 	for (size_t i = 0; i < plan->n_writable; i++)
-		if (scan(s, &plan->writable[i], &left))
+		if (scan_for_manager(s, &plan->writable[i], &left))
 			return true;
 	*s = (struct pagestore){ .plan = *plan };
 	return false;

@@ -104,7 +104,7 @@ void peek_close(struct peek *p)
 	free(p);
 }
 
-static struct peek_page page_of(const struct virtual_page *from, uint64_t va)
+static struct peek_page peek_page_of(const struct virtual_page *from, uint64_t va)
 {
 	struct peek_page page = {
 		.va = va,
@@ -131,7 +131,7 @@ static struct kept *slot_of(const struct peek *p, uint64_t va)
 	return &p->kept[(va >> PAGE_SHIFT) & p->mask];
 }
 
-static enum status keep(void *context, const struct virtual_page *from, struct err *e)
+static enum status keep_peeked(void *context, const struct virtual_page *from, struct err *e)
 {
 	struct peek *p = context;
 	const uint64_t end = from->va + (from->pages - 1) * PAGE_SIZE;
@@ -140,7 +140,7 @@ static enum status keep(void *context, const struct virtual_page *from, struct e
 		struct kept *k = slot_of(p, va);
 
 		k->used = true;
-		k->page = page_of(from, va);
+		k->page = peek_page_of(from, va);
 		if (from->bytes) {
 			uint8_t *to = p->bytes + (size_t)(k - p->kept) * PAGE_SIZE;
 
@@ -154,9 +154,9 @@ static enum status keep(void *context, const struct virtual_page *from, struct e
 }
 
 /* An address that the machine does not have is no failure: pointers in memory can be anything. */
-static enum status read_pages(struct peek *p, uint64_t va, struct err *e)
+static enum status read_peek_pages(struct peek *p, uint64_t va, struct err *e)
 {
-	const struct virtual_reader reader = { keep, p };
+	const struct virtual_reader reader = { keep_peeked, p };
 	const uint64_t to_end = (UINT64_MAX - va) / PAGE_SIZE + 1;
 	const uint64_t pages = MIN(va == p->next ? AHEAD_PAGES : 1, to_end);
 	struct virtual_counts counts = { 0 };
@@ -186,7 +186,7 @@ const struct peek_page *peek_page(struct peek *p, uint64_t va)
 	if (p->st)
 		return NULL;
 	if (!k->used || k->page.va != va) {
-		p->st = read_pages(p, va, &p->why);
+		p->st = read_peek_pages(p, va, &p->why);
 		if (p->st)
 			return NULL;
 	}
@@ -322,7 +322,7 @@ static void note_worth(struct worth_sweep *x, const struct peek_page *page, uint
 static enum status take_swept(void *context, const struct virtual_page *from, struct err *e)
 {
 	struct worth_sweep *x = context;
-	struct peek_page page = page_of(from, from->va);
+	struct peek_page page = peek_page_of(from, from->va);
 
 	page.bytes = from->bytes;
 	note_worth(x, &page, from->pages);

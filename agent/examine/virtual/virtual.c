@@ -72,7 +72,7 @@ static struct smear_id id_of_root(struct virtual_memory *v, uint64_t dtb)
 	};
 }
 
-static const char *where(enum copy copy)
+static const char *where_copy_is(enum copy copy)
 {
 	static const char *const text[COPIES] = {
 		[COPY_BEFORE] = "that were read before the memory",
@@ -92,12 +92,12 @@ static enum status take_space(struct virtual_memory *v, const struct smear_id *i
 	v->known = id;
 	if (!has_page(v, copy, id->dtb) || (copy != COPY_IMAGE && !smear__has_copy(id, copy)))
 		return err_set(e, ST_INPUT, "process %" PRIu32 " has no page tables %s", pid,
-			       where(copy));
+			       where_copy_is(copy));
 	return ST_OK;
 }
 
-static enum status find_space(struct virtual_memory *v, const struct virtual_plan *plan,
-			      struct err *e)
+static enum status find_wanted_space(struct virtual_memory *v, const struct virtual_plan *plan,
+				     struct err *e)
 {
 	const struct smear_spaces *s = &v->smear.spaces;
 	const enum copy copy = v->request.copy;
@@ -111,7 +111,7 @@ static enum status find_space(struct virtual_memory *v, const struct virtual_pla
 		v->known = id;
 		if (!has_page(v, copy, dtb))
 			return err_set(e, ST_INPUT, "0x%" PRIx64 " names no page table %s",
-				       plan->dtb, where(copy));
+				       plan->dtb, where_copy_is(copy));
 		return ST_OK;
 	}
 	id = find_pid(s, plan->pid, copy);
@@ -128,7 +128,7 @@ static enum status check_copy(const struct virtual_memory *v, struct err *e)
 
 	if (v->m->copy[copy].cursor)
 		return ST_OK;
-	return err_set(e, ST_INPUT, "holds no page tables %s", where(copy));
+	return err_set(e, ST_INPUT, "holds no page tables %s", where_copy_is(copy));
 }
 
 /*
@@ -174,7 +174,8 @@ static void tell_info(struct virtual_memory *v)
 	v->info.assumed_levels = v->smear.assumed_levels;
 }
 
-static enum status set_up(struct virtual_memory *v, const struct virtual_plan *plan, struct err *e)
+static enum status set_up_virtual(struct virtual_memory *v, const struct virtual_plan *plan,
+				  struct err *e)
 {
 	enum status st = smear__set_up(v->m, e);
 
@@ -187,7 +188,7 @@ static enum status set_up(struct virtual_memory *v, const struct virtual_plan *p
 		rsz_cursor_bound(v->cursor, plan->cached_bytes);
 	}
 	if (!st && !plan->chosen_later)
-		st = find_space(v, plan, e);
+		st = find_wanted_space(v, plan, e);
 	if (!st)
 		tell_info(v);
 	return st;
@@ -277,7 +278,7 @@ enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory 
 	v->m->plan = &v->plan;
 	v->m->ret = &v->smear;
 	v->m->request = &v->request;
-	st = set_up(v, plan, e);
+	st = set_up_virtual(v, plan, e);
 	if (st)
 		virtual_close(v);
 	else

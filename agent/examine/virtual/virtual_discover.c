@@ -6,7 +6,7 @@
 #include "agent/shared/container/origin.h"
 #include "agent/shared/program/interrupt.h"
 
-static uint64_t is_interrupted(void)
+static uint64_t discover_interrupted(void)
 {
 	return interrupted();
 }
@@ -40,7 +40,7 @@ enum status virtual_discover(struct virtual_memory *v, struct discovery *ret, st
 	struct walk_budget budget = {
 		.pages = 4 * v->m->copy[COPY_IMAGE].set.pages + SMEAR__BUDGET_LEAST,
 		.deadline = 1,
-		.now = is_interrupted,
+		.now = discover_interrupted,
 	};
 	enum status st;
 

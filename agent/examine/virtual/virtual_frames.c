@@ -5,7 +5,7 @@
 #include "agent/examine/virtual/virtual_internal.h"
 #include "formats/base/bytes.h"
 
-static bool copy_page(const struct rsz_page *p, uint8_t *buf)
+static bool copy_captured_page(const struct rsz_page *p, uint8_t *buf)
 {
 	if (!p->captured || p->status.state == PAGE_UNREADABLE || p->status.state == PAGE_SKIPPED)
 		return false;
@@ -21,15 +21,16 @@ static struct rsz_cursor *cursor_of(const struct virtual_memory *v, uint32_t str
 }
 
 /* ST_END: there is no content. ST_CORRUPT: the container is damaged there. */
-static inline enum status read_stream(struct virtual_memory *v, uint32_t stream, uint64_t address,
-				      uint8_t *buf, struct rsz_times *when, struct err *e)
+static inline enum status read_stream_page(struct virtual_memory *v, uint32_t stream,
+					   uint64_t address, uint8_t *buf, struct rsz_times *when,
+					   struct err *e)
 {
 	struct rsz_page p;
 	const enum status st = rsz_cursor_page(cursor_of(v, stream), stream, address, &p, e);
 
 	if (st)
 		return st;
-	if (!copy_page(&p, buf))
+	if (!copy_captured_page(&p, buf))
 		return ST_END;
 	*when = (struct rsz_times){ p.start, p.end };
 	return ST_OK;
@@ -43,7 +44,7 @@ enum status virtual__read_captured(struct virtual_memory *v, const struct smear_
 	struct rsz_times when;
 
 	return row->older ? captures_read_older(cursor_of(v, row->stream), row->older, buf, e)
-			  : read_stream(v, row->stream, at, buf, &when, e);
+			  : read_stream_page(v, row->stream, at, buf, &when, e);
 }
 
 bool virtual__locate_page(const struct virtual_memory *v, const struct pte *p, uint32_t *stream,
@@ -91,7 +92,7 @@ bool virtual__read_page(struct virtual_memory *v, uint64_t dtb, uint64_t va, uin
 		p.frame =
 			end.entry.frame + (va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1));
 	return virtual__locate_page(v, &p, &stream, &address) &&
-	       !read_stream(v, stream, address, page, when, NULL);
+	       !read_stream_page(v, stream, address, page, when, NULL);
 }
 
 /*

@@ -31,7 +31,7 @@ static void add_times(struct rsz_times *to, const struct rsz_times *t)
 	to->end = MAX(to->end, t->end);
 }
 
-static const uint8_t *read_page(struct virtual_store *s, uint64_t dtb, uint64_t va)
+static const uint8_t *read_store_page(struct virtual_store *s, uint64_t dtb, uint64_t va)
 {
 	struct kept_page *k = &s->kept[((va >> PAGE_SHIFT) ^ (va >> 18)) % KEPT];
 
@@ -52,17 +52,17 @@ static const uint8_t *kernel_page(void *context, uint64_t va)
 {
 	struct virtual_store *s = context;
 
-	return va >> 63 ? read_page(s, s->v->virt.dtb, va) : NULL;
+	return va >> 63 ? read_store_page(s, s->v->virt.dtb, va) : NULL;
 }
 
-static const uint8_t *user_page(void *context, uint64_t dtb, uint64_t va)
+static const uint8_t *store_user_page(void *context, uint64_t dtb, uint64_t va)
 {
 	struct virtual_store *s = context;
 
-	return read_page(s, paging_root(s->v->virt.mode, dtb), va);
+	return read_store_page(s, paging_root(s->v->virt.mode, dtb), va);
 }
 
-static bool is_known(void *context, uint64_t dtb)
+static bool is_known_space(void *context, uint64_t dtb)
 {
 	const struct virtual_store *s = context;
 	const struct smear_spaces *spaces = virtual_spaces(s->v);
@@ -74,13 +74,13 @@ static bool is_known(void *context, uint64_t dtb)
 	return false;
 }
 
-static enum status find_store(struct virtual_store *s, struct err *e)
+static enum status find_store_manager(struct virtual_store *s, struct err *e)
 {
 	struct range writable[WINDOWS_SECTIONS_MAX];
 	struct pagestore_plan plan = {
 		.kernel = { kernel_page, s },
-		.user = user_page,
-		.known = is_known,
+		.user = store_user_page,
+		.known = is_known_space,
 		.context = s,
 		.writable = writable,
 		.globals = s->v->store_globals,
@@ -111,7 +111,7 @@ enum status virtual__read_store(struct virtual_memory *v, uint64_t key, uint8_t 
 		if (!v->store)
 			return err_nomem(e);
 		v->store->v = v;
-		st = find_store(v->store, e);
+		st = find_store_manager(v->store, e);
 		if (st)
 			return st;
 	}

@@ -57,7 +57,7 @@ struct sweep_thread {
  * What is there is told of in the order of the container
  */
 
-static int by_record(const void *a, const void *b)
+static int stored_page_by_record(const void *a, const void *b)
 {
 	const struct stored_page *x = a, *y = b;
 
@@ -67,8 +67,8 @@ static int by_record(const void *a, const void *b)
 }
 
 /* ST_END: there is no content. ST_CORRUPT: the container is damaged there. */
-static enum status read_stored(struct rsz_cursor *c, const struct stored_page *s, uint8_t *buf,
-			       const uint8_t **ret, struct rsz_times *when, struct err *e)
+static enum status read_stored_page(struct rsz_cursor *c, const struct stored_page *s, uint8_t *buf,
+				    const uint8_t **ret, struct rsz_times *when, struct err *e)
 {
 	struct rsz_page p;
 	enum status st;
@@ -126,12 +126,12 @@ static enum status read_chunk(struct sweep *x, struct rsz_cursor *c, size_t from
 	uint8_t buf[PAGE_SIZE];
 	const uint8_t *bytes;
 	struct rsz_times when;
-	enum status st = read_stored(c, &x->pages[from], buf, &bytes, &when, e), told = ST_OK;
+	enum status st = read_stored_page(c, &x->pages[from], buf, &bytes, &when, e), told = ST_OK;
 
 	pthread_mutex_lock(&x->telling);
 	for (size_t i = from; i < end && !told; i++) {
 		if (i > from)
-			st = read_stored(c, &x->pages[i], buf, &bytes, &when, e);
+			st = read_stored_page(c, &x->pages[i], buf, &bytes, &when, e);
 		told = st && st != ST_CORRUPT && st != ST_END
 			       ? st
 			       : tell_stored(x, &x->pages[i], st ? NULL : bytes, &when,
@@ -142,7 +142,7 @@ static enum status read_chunk(struct sweep *x, struct rsz_cursor *c, size_t from
 }
 
 /* False: there are none left, or it has failed. */
-static bool take_chunk(struct sweep *x, size_t *ret_from, size_t *ret_end)
+static bool take_sweep_chunk(struct sweep *x, size_t *ret_from, size_t *ret_end)
 {
 	bool any;
 
@@ -166,7 +166,7 @@ static void *read_chunks(void *arg)
 	struct sweep *x = t->x;
 	size_t from, end;
 
-	while (take_chunk(x, &from, &end)) {
+	while (take_sweep_chunk(x, &from, &end)) {
 		struct err e = { 0 };
 		const enum status st = read_chunk(x, t->cursor, from, end, &e);
 
@@ -189,7 +189,7 @@ static enum status open_cursor(struct virtual_memory *v, size_t i, struct err *e
 		       : rsz_cursor_create(v->m->plan->reader, 1, &v->sweep_cursors[i], e);
 }
 
-static void forget(struct rsz_cursor *c)
+static void forget_cursor_chunks(struct rsz_cursor *c)
 {
 	if (c)
 		rsz_cursor_forget(c);
@@ -198,14 +198,14 @@ static void forget(struct rsz_cursor *c)
 /* What was decoded for the walk takes megabytes, which whoever is told may need. */
 static void forget_chunks(struct virtual_memory *v)
 {
-	forget(v->cursor);
-	forget(v->m->earlier.cursor);
+	forget_cursor_chunks(v->cursor);
+	forget_cursor_chunks(v->m->earlier.cursor);
 	for (size_t i = 0; i < COPIES; i++)
-		forget(v->m->copy[i].cursor);
+		forget_cursor_chunks(v->m->copy[i].cursor);
 }
 
 /* One that cannot be started leaves its part to the others. */
-static enum status read_all(struct sweep *x, struct err *e)
+static enum status read_swept_pages(struct sweep *x, struct err *e)
 {
 	const size_t threads = MIN(MAX(self_cpus(), 1), SWEEP_THREADS_MAX);
 	struct sweep_thread thread[SWEEP_THREADS_MAX] = { 0 };
@@ -214,7 +214,7 @@ static enum status read_all(struct sweep *x, struct err *e)
 	if (st)
 		return st;
 	forget_chunks(x->v);
-	array_sort(x->pages, x->count, sizeof(*x->pages), by_record);
+	array_sort(x->pages, x->count, sizeof(*x->pages), stored_page_by_record);
 	x->next = 0;
 	for (size_t i = 0; i < threads; i++) {
 		if (open_cursor(x->v, i, NULL))
@@ -229,7 +229,7 @@ static enum status read_all(struct sweep *x, struct err *e)
 		if (thread[i].runs)
 			pthread_join(thread[i].thread, NULL);
 	for (size_t i = 0; i < threads; i++)
-		forget(x->v->sweep_cursors[i]);
+		forget_cursor_chunks(x->v->sweep_cursors[i]);
 	x->count = 0;
 	if (x->st && e)
 		*e = x->why;
@@ -240,7 +240,7 @@ static enum status read_all(struct sweep *x, struct err *e)
  * Where it is
  */
 
-static void find_record(const struct sweep *x, struct stored_page *s)
+static void find_stored_record(const struct sweep *x, struct stored_page *s)
 {
 	const struct rsz_reader *r = x->v->m->plan->reader;
 	struct rsz_segment seg;
@@ -257,7 +257,7 @@ static enum status note_stored(struct sweep *x, const struct stored_page *s, str
 	enum status st = ST_OK;
 
 	if (x->count == VIRTUAL_SWEEP_PAGES)
-		st = read_all(x, e);
+		st = read_swept_pages(x, e);
 	if (st)
 		return st;
 	if (x->count == x->room) {
@@ -268,7 +268,7 @@ static enum status note_stored(struct sweep *x, const struct stored_page *s, str
 		x->pages = grown;
 	}
 	x->pages[x->count] = *s;
-	find_record(x, &x->pages[x->count++]);
+	find_stored_record(x, &x->pages[x->count++]);
 	return ST_OK;
 }
 
@@ -314,7 +314,7 @@ static enum status tell_run(const struct sweep *x, const struct virtual_page *fr
 }
 
 /* What is in the compression store, or in the mapped file alone. */
-static bool is_apart(const struct sweep *x, const struct virtual_page *p)
+static bool is_read_apart(const struct sweep *x, const struct virtual_page *p)
 {
 	const enum pte_state state = p->row.pte.state;
 
@@ -324,7 +324,7 @@ static bool is_apart(const struct sweep *x, const struct virtual_page *p)
 }
 
 /* A struct virtual_reader's, of one that is told without content. */
-static enum status note_page(void *context, const struct virtual_page *p, struct err *e)
+static enum status note_swept_page(void *context, const struct virtual_page *p, struct err *e)
 {
 	struct sweep *x = context;
 	const uint64_t end = p->va + ((p->pages << PAGE_SHIFT) - 1);
@@ -332,7 +332,7 @@ static enum status note_page(void *context, const struct virtual_page *p, struct
 
 	if (first > last)
 		return ST_OK;
-	if (is_apart(x, p))
+	if (is_read_apart(x, p))
 		return range_list_add(&x->apart, first, last, e);
 	if (p->given == GIVEN_MEMORY || p->given == GIVEN_PAGE_FILE)
 		return note_captured(x, p, first, last, e);
@@ -364,7 +364,9 @@ static enum status read_apart(struct sweep *x, struct err *e)
 
 static enum status sweep_step(struct sweep *x, struct err *e)
 {
-	const struct virtual_reader note = { .page = note_page, .context = x, .unread = true };
+	const struct virtual_reader note = { .page = note_swept_page,
+					     .context = x,
+					     .unread = true };
 	const struct virtual_page none = { .row = { .pte = { .state = PTE_UNKNOWN } } };
 	struct virtual_counts counts = { 0 };
 	enum status st = virtual_read(x->v, x->step.first, range_bytes(x->step), &note, &counts, e);
@@ -401,7 +403,7 @@ enum status virtual_sweep(struct virtual_memory *v, const struct range_list *ran
 	for (size_t i = 0; i < ranges->count && !st; i++)
 		st = sweep_range(&x, ranges->at[i], e);
 	if (!st)
-		st = read_all(&x, e);
+		st = read_swept_pages(&x, e);
 	pthread_mutex_destroy(&x.taking);
 	pthread_mutex_destroy(&x.telling);
 	range_list_deinit(&x.apart);

@@ -52,7 +52,7 @@ static void tell_cut(const struct age_input *a, const struct age_end *end)
 			a->name, end->cut);
 }
 
-static void tell_end(const struct age_input *a)
+static void tell_age_end(const struct age_input *a)
 {
 	struct age_end end;
 
@@ -83,7 +83,7 @@ static void age_input_close(struct input *in)
 {
 	struct age_input *a = (struct age_input *)in;
 
-	tell_end(a);
+	tell_age_end(a);
 	input_close(a->below);
 	age_input_free(a);
 }

@@ -284,8 +284,8 @@ static uint16_t state_from(const struct captured_extents *x, uint64_t extent, ui
 }
 
 /* As captures_from(), but of one extent alone. */
-static bool find_part(const struct captures *c, uint64_t address, uint64_t last,
-		      struct capture *ret)
+static bool find_extent_capture(const struct captures *c, uint64_t address, uint64_t last,
+				struct capture *ret)
 {
 	const struct packed *table;
 	struct rsz_segment s;
@@ -310,9 +310,9 @@ bool captures_from(const struct captures *c, uint64_t address, uint64_t last, st
 {
 	struct capture next;
 
-	if (!find_part(c, address, last, ret))
+	if (!find_extent_capture(c, address, last, ret))
 		return false;
-	while (ret->range.last < last && find_part(c, ret->range.last + 1, last, &next) &&
+	while (ret->range.last < last && find_extent_capture(c, ret->range.last + 1, last, &next) &&
 	       next.range.first == ret->range.last + 1 && next.state == ret->state &&
 	       next.reason == ret->reason && next.start == ret->start && next.end == ret->end)
 		ret->range.last = next.range.last;

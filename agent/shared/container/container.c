@@ -9,8 +9,8 @@
 #include "agent/shared/program/json.h"
 #include "formats/base/words.h"
 
-static enum status read_lines(struct rsz_cursor *cursor, uint32_t stream, struct manifest_lines *l,
-			      struct err *e)
+static enum status read_manifest_lines(struct rsz_cursor *cursor, uint32_t stream,
+				       struct manifest_lines *l, struct err *e)
 {
 	const uint8_t *text;
 	uint64_t at = 0;
@@ -38,7 +38,7 @@ static enum status load_manifest(struct container *c, struct manifest_lines *l, 
 		return ST_OK; /* cut off before it was declared */
 	st = rsz_cursor_create(c->reader, 1, &cursor, e);
 	if (!st)
-		st = read_lines(cursor, stream, l, e);
+		st = read_manifest_lines(cursor, stream, l, e);
 	rsz_cursor_destroy(cursor);
 	manifest_lines_deinit(l);
 	return st;
@@ -57,7 +57,8 @@ enum status container_lines(struct container *c, const char *const *names, json_
 	return st;
 }
 
-static enum status open_reader(struct container *c, struct container_sums *sums, struct err *e)
+static enum status open_container_reader(struct container *c, struct container_sums *sums,
+					 struct err *e)
 {
 	uint32_t memory;
 	enum status st = ST_OK;
@@ -89,7 +90,7 @@ static enum status open_container_input(const struct input_options *o, struct co
 	st = input_open(o, &ret->in, e);
 	if (st)
 		return st;
-	st = open_reader(ret, sums, e);
+	st = open_container_reader(ret, sums, e);
 	if (!st)
 		return ST_OK;
 	container_close(ret);
@@ -138,7 +139,7 @@ json_t *container_event(const struct container *c, const char *event)
 	return NULL;
 }
 
-static bool is_sealed(const struct container *c)
+static bool is_container_sealed(const struct container *c)
 {
 	return c->end.end == RSZ_END_SEALED;
 }
@@ -151,7 +152,7 @@ bool container_is_complete(const struct container *c)
 {
 	const json_t *code = json_object_get(container_event(c, "end"), "exit_code");
 
-	return is_sealed(c) && json_is_integer(code) &&
+	return is_container_sealed(c) && json_is_integer(code) &&
 	       (json_integer_value(code) == EXIT_COMPLETE || json_integer_value(code) == EXIT_GAPS);
 }
 
@@ -185,7 +186,7 @@ enum status container_outcome(const struct container *c, struct err *e)
 json_t *container_end_json(const struct container *c)
 {
 	const struct rsz_scan_result *end = &c->end;
-	const bool later = is_sealed(c) && container_event(c, "sealed_later");
+	const bool later = is_container_sealed(c) && container_event(c, "sealed_later");
 
 	return json_pack("{s:s, s:o, s:o}", "end", later ? "sealed later" : rsz_end_name(end->end),
 			 "reason", json_text(end->reason), "acquisition",
@@ -193,8 +194,8 @@ json_t *container_end_json(const struct container *c)
 }
 
 /* The parts of a range that are not in `has`, which is in order. */
-static enum status add_missing(const struct range_list *has, const struct range *of,
-			       struct range_list *ret, struct err *e)
+static enum status add_missing_parts(const struct range_list *has, const struct range *of,
+				     struct range_list *ret, struct err *e)
 {
 	uint64_t at = of->first;
 	enum status st = ST_OK;
@@ -218,7 +219,7 @@ enum status container_missing(const struct container *c, struct range_list *ret,
 	if (!st && !container_find_kind(c, RSZ_KIND_MEMORY, &stream, NULL))
 		st = rsz_reader_ranges(c->reader, stream, &has, e);
 	for (size_t i = 0; i < map.count && !st; i++)
-		st = add_missing(&has, &map.at[i], ret, e);
+		st = add_missing_parts(&has, &map.at[i], ret, e);
 	return st;
 }
 

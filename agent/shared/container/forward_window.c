@@ -10,7 +10,7 @@
 /* Twice the largest record, so that bytes are moved together once for each of them at most. */
 #define WINDOW_MAX   (2 * (RSZ_HEADER_MAX + RSZ_STORED_MAX))
 
-static void forget(struct forward_window *w)
+static void forget_window_front(struct forward_window *w)
 {
 	const size_t n = (size_t)MIN(w->low - w->base, w->len);
 
@@ -28,7 +28,7 @@ static enum status make_room_for_input(struct forward_window *w, struct err *e)
 	if (w->len < w->room)
 		return ST_OK;
 	if (w->low > w->base && (w->low - w->base >= w->room / 2 || w->room >= WINDOW_MAX)) {
-		forget(w);
+		forget_window_front(w);
 		return ST_OK;
 	}
 	if (w->room >= WINDOW_MAX)

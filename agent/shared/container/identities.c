@@ -13,7 +13,7 @@ static const struct option_def identity_options[] = {
 const struct option_group identity_option_group = { identity_options,
 						    ARRAY_SIZE(identity_options) };
 
-static enum status load_file(struct age_identities *x, const char *path, struct err *e)
+static enum status load_identity_file(struct age_identities *x, const char *path, struct err *e)
 {
 	struct key_text text = { 0 };
 	enum status st = key_file_read(path, &text, e);
@@ -32,7 +32,7 @@ enum status identities_load(const struct identity_options *o, struct age_identit
 	enum status st = o->files.count ? age_identities_create(&x, e) : ST_OK;
 
 	for (size_t i = 0; i < o->files.count && !st; i++)
-		st = load_file(x, o->files.at[i], e);
+		st = load_identity_file(x, o->files.at[i], e);
 	if (!st)
 		*ret = take_ptr(x);
 	return st;

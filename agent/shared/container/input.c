@@ -16,7 +16,7 @@ const char *input_name(const char *path)
 	return strcmp(path, "-") != 0 ? path : "stdin";
 }
 
-static enum status open_any(const struct input_options *o, struct input **ret, struct err *e)
+static enum status open_any_input(const struct input_options *o, struct input **ret, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		const enum status st = table[i]->open(o, ret, e);
@@ -30,7 +30,7 @@ static enum status open_any(const struct input_options *o, struct input **ret, s
 enum status input_open(const struct input_options *o, struct input **ret, struct err *e)
 {
 	struct input *in = NULL;
-	enum status st = open_any(o, &in, e);
+	enum status st = open_any_input(o, &in, e);
 
 	if (!st && in->forward && (!o->forward || o->lock || o->change)) {
 		input_close(in);

@@ -15,7 +15,7 @@
 const char *const manifest_event_names[MANIFEST_EVENTS] = { "begin", "end", "sealed_later" };
 
 /* Not less than the JSON values in the text. */
-static size_t count_values(const char *text, size_t len)
+static size_t count_json_values(const char *text, size_t len)
 {
 	size_t n = 1;
 
@@ -27,7 +27,7 @@ static size_t count_values(const char *text, size_t len)
 /* More lines of the wanted events than any acquisition writes. */
 #define LINES_MAX ((size_t)4096)
 
-static bool is_named(const char *const *names, const char *event)
+static bool is_event_named(const char *const *names, const char *event)
 {
 	for (; *names; names++)
 		if (!strcmp(*names, event))
@@ -42,11 +42,11 @@ static void collect_line(struct manifest_lines *l)
 	const char *event;
 
 	if (json_array_size(l->list) >= LINES_MAX ||
-	    count_values(l->text, l->len) > LINE_VALUES_MAX)
+	    count_json_values(l->text, l->len) > LINE_VALUES_MAX)
 		return;
 	line = json_loadb(l->text, l->len, JSON_REJECT_DUPLICATES, NULL);
 	event = json_string_value(json_object_get(line, "event"));
-	if (event && is_named(l->names, event))
+	if (event && is_event_named(l->names, event))
 		json_array_append(l->list, line);
 	json_decref(line);
 }
@@ -80,12 +80,12 @@ static bool may_matter(const struct manifest_lines *l, const char *text, size_t 
 }
 
 /* What is no JSON object is left out. */
-static void take_line(struct manifest_lines *l, const char *text, size_t len)
+static void take_manifest_line(struct manifest_lines *l, const char *text, size_t len)
 {
 	json_t *line;
 	const char *event;
 
-	if (!may_matter(l, text, len) || count_values(text, len) > LINE_VALUES_MAX)
+	if (!may_matter(l, text, len) || count_json_values(text, len) > LINE_VALUES_MAX)
 		return;
 	line = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	event = json_string_value(json_object_get(line, "event"));
@@ -121,7 +121,7 @@ void manifest_lines_end(struct manifest_lines *l)
 	if (l->len && !l->lost && l->list)
 		collect_line(l);
 	else if (l->len && !l->lost)
-		take_line(l, l->text, l->len);
+		take_manifest_line(l, l->text, l->len);
 	l->len = 0;
 	l->lost = false;
 }

@@ -19,13 +19,13 @@ static const char *host_at(const json_t *line, const char *object, const char *k
 	return name && *name && strcmp(name, "(none)") != 0 ? name : NULL;
 }
 
-static bool begins(const char *text, const char *with)
+static bool begins_with_text(const char *text, const char *with)
 {
 	return text && !strncmp(text, with, strlen(with));
 }
 
 /* Containers from before "image" was written have the name of the source. */
-static bool is_image(const json_t *begin)
+static bool is_image_origin(const json_t *begin)
 {
 	const char *name = origin_text_at(begin, "source", "name");
 
@@ -46,12 +46,13 @@ static bool is_still(const json_t *begin, const json_t *end)
 		return false;
 	if (json_object_get(source, "image"))
 		return json_is_true(json_object_get(source, "still"));
-	return !begins(path, "/dev/") && !begins(path, "/proc/") && !begins(path, "\\\\.\\");
+	return !begins_with_text(path, "/dev/") && !begins_with_text(path, "/proc/") &&
+	       !begins_with_text(path, "\\\\.\\");
 }
 
 const json_t *origin_facts(const json_t *begin, const char *section)
 {
-	return is_image(begin) ? NULL : json_object_get(begin, section);
+	return is_image_origin(begin) ? NULL : json_object_get(begin, section);
 }
 
 static bool is_event(const json_t *line, const char *event)
@@ -147,7 +148,7 @@ void origin_read(struct origin *o, const json_t *begin, const json_t *end, const
 {
 	const json_t *maker = json_object_get(begin, "made_on");
 
-	*o = (struct origin){ .image = is_image(begin) };
+	*o = (struct origin){ .image = is_image_origin(begin) };
 	if (!o->image) {
 		read_live(o, begin);
 		return;

@@ -31,7 +31,7 @@ static const struct part_kept *find_kept_part(const struct outline *o, uint64_t 
 	return behind ? &o->at[behind - 1] : NULL;
 }
 
-static bool holds(const struct part_kept *x, uint64_t off)
+static bool holds_offset(const struct part_kept *x, uint64_t off)
 {
 	return x && off - x->offset < x->len;
 }
@@ -50,7 +50,7 @@ static enum status outline_read_at(struct blob *b, uint64_t off, void *p, size_t
 	*got = off < b->size ? (size_t)MIN(len, b->size - off) : 0;
 	if (!*got)
 		return ST_OK;
-	if (!holds(x, off))
+	if (!holds_offset(x, off))
 		return err_set(e, ST_INPUT, "offset %" PRIu64 " was not kept", off);
 	memset(to, 0, *got);
 	for (; x < o->at + o->count && x->offset < off + *got; x++) {
@@ -65,7 +65,8 @@ static enum status outline_read_at(struct blob *b, uint64_t off, void *p, size_t
 }
 
 /* Room for `len` bytes at `off`, behind all that is kept. */
-static enum status keep(struct outline *o, uint64_t off, size_t len, uint8_t **ret, struct err *e)
+static enum status keep_outline_part(struct outline *o, uint64_t off, size_t len, uint8_t **ret,
+				     struct err *e)
 {
 
 	if (len > OUTLINE_MAX - o->bytes)
@@ -87,7 +88,7 @@ static enum status keep_bytes(struct outline *o, struct blob *in, uint64_t off, 
 {
 	uint8_t *to;
 	size_t got;
-	enum status st = keep(o, off, len, &to, e);
+	enum status st = keep_outline_part(o, off, len, &to, e);
 
 	if (!st)
 		st = in->read_at(in, off, to, len, &got, e);
@@ -109,7 +110,7 @@ static enum status keep_record(struct outline *o, struct blob *in, const struct 
 			       const struct rsz_record *rec, struct err *e)
 {
 	uint8_t *to;
-	enum status st = keep(o, rec->offset, rec->header_length, &to, e);
+	enum status st = keep_outline_part(o, rec->offset, rec->header_length, &to, e);
 
 	if (st)
 		return st;

@@ -15,7 +15,8 @@ struct differences {
 	bool failed;
 };
 
-static void differ(struct differences *d, const char *line, const char *stated, const char *found)
+static void note_difference(struct differences *d, const char *line, const char *stated,
+			    const char *found)
 {
 	json_t *one =
 		json_fields(JSON_FIELDS(field_text("line", line), field_text("statement", stated),
@@ -30,7 +31,7 @@ static void compare_text(struct differences *d, const char *line, const char *st
 			 const char *found)
 {
 	if (found && strcmp(stated, found) != 0)
-		differ(d, line, stated, found);
+		note_difference(d, line, stated, found);
 }
 
 static void compare_bytes(struct differences *d, const char *line, const void *stated,
@@ -74,7 +75,7 @@ static const char *manifest_text(const json_t *begin, const char *object, const 
 }
 
 /* Of an image, "host" is not known, and "made_on" is where ramseal ran. */
-static const char *host_of(const json_t *begin, statement_text buffer)
+static const char *stated_host_of(const json_t *begin, statement_text buffer)
 {
 	const json_t *made_on = json_object_get(begin, "made_on");
 
@@ -98,7 +99,7 @@ static void compare_content(struct differences *d, const struct statement *s,
 	uint8_t hash[SHA256_SIZE];
 
 	if (!s->has_root)
-		differ(d, "root", NULL, "is sealed");
+		note_difference(d, "root", NULL, "is sealed");
 	else
 		compare_bytes(d, "root", s->root, end->root, SHA256_SIZE);
 	if (s->has_root)
@@ -106,7 +107,7 @@ static void compare_content(struct differences *d, const struct statement *s,
 	compare_text(d, "outcome", statement_outcome_name(s->outcome),
 		     statement_outcome_name(outcome_of(told)));
 	compare_text(d, "source", s->source, manifest_text(begin, "source", "name", text));
-	compare_text(d, "host", s->host, host_of(begin, text));
+	compare_text(d, "host", s->host, stated_host_of(begin, text));
 	compare_time(d, "begin", s->begin_wall, told->identity.wall);
 	compare_number(d, "begin_mono_ns", s->begin_mono, told->identity.mono);
 	statement_set_text(text, told->identity.text);

@@ -7,7 +7,7 @@
 #include "agent/shared/program/interrupt.h"
 #include "formats/base/array.h"
 
-static void add_again(struct stream_sums *s, const struct rsz_chunk *c)
+static void add_recaptured(struct stream_sums *s, const struct rsz_chunk *c)
 {
 	for (size_t i = 0; i < c->n_extents; i++)
 		if (c->extents[i].pass)
@@ -25,13 +25,13 @@ static void add_chunk_sums(struct stream_sums *s, const struct rsz_record *rec,
 	s->end = MAX(s->end, c->end);
 	s->captured += c->length;
 	s->stored += rec->stored;
-	add_again(s, c);
+	add_recaptured(s, c);
 	if (c->paged)
 		tally_chunk(&s->tally, c);
 }
 
 /* At least as many as `count`, the new ones all zero. */
-static enum status make_streams(struct container_sums *s, size_t count, struct err *e)
+static enum status make_stream_sums(struct container_sums *s, size_t count, struct err *e)
 {
 	while (s->room < count) {
 		struct stream_sums *more = array_grow(s->streams, &s->room, sizeof(*more));
@@ -47,7 +47,7 @@ static enum status make_streams(struct container_sums *s, size_t count, struct e
 
 static enum status name_streams(struct container_sums *s, const struct rsz_reader *r, struct err *e)
 {
-	const enum status st = make_streams(s, rsz_reader_streams(r), e);
+	const enum status st = make_stream_sums(s, rsz_reader_streams(r), e);
 
 	for (size_t i = 0; i < s->count && !st; i++) {
 		const struct rsz_stream_info *info = rsz_reader_stream(r, i);
@@ -99,7 +99,7 @@ static enum status sum_chunk(void *arg, const struct rsz_record *rec, const stru
 	enum status st = interrupted() ? interrupt_status(e) : ST_OK;
 
 	if (!st)
-		st = make_streams(s, rec->stream + 1, e);
+		st = make_stream_sums(s, rec->stream + 1, e);
 	if (!st)
 		add_chunk_sums(&s->streams[rec->stream], rec, c);
 	return st;

@@ -9,7 +9,7 @@ void tally_deinit(struct tally *t)
 	*t = (struct tally){ 0 };
 }
 
-static bool grow(struct tally *t)
+static bool grow_tally_gaps(struct tally *t)
 {
 	struct tally_gap *gaps = array_grow(t->gaps, &t->room, sizeof(*gaps));
 
@@ -26,7 +26,7 @@ static void add_gap(struct tally *t, struct tally_gap gap)
 	if (last && last->range.last + 1 == gap.range.first &&
 	    page_status_same(last->status, gap.status))
 		last->range.last = gap.range.last;
-	else if (t->n_gaps < t->room || (t->room < TALLY_GAPS_MAX && grow(t)))
+	else if (t->n_gaps < t->room || (t->room < TALLY_GAPS_MAX && grow_tally_gaps(t)))
 		t->gaps[t->n_gaps++] = gap;
 	else
 		t->gaps_untold++;
@@ -41,7 +41,7 @@ void tally_add(struct tally *t, uint64_t address, uint64_t pages, struct page_st
 }
 
 /* A page that was captured again has been counted; but a gap is one whenever it shows. */
-static bool counts(const struct rsz_extent *x, struct page_status status)
+static bool counts_in_tally(const struct rsz_extent *x, struct page_status status)
 {
 	return !x->pass || page_is_gap(status);
 }
@@ -59,7 +59,7 @@ void tally_chunk(struct tally *t, const struct rsz_chunk *c)
 			for (n = 1; at + n < pages; n++)
 				if (!page_status_same(c->pages[page + at + n], status))
 					break;
-			if (counts(&c->extents[i], status))
+			if (counts_in_tally(&c->extents[i], status))
 				tally_add(t, c->extents[i].address + at * PAGE_SIZE, n, status);
 		}
 		page += pages;

@@ -47,7 +47,7 @@ static bool is_manifest(const struct rsz_scan *scan, const struct rsz_record *re
  * Every writer appends to it; where text is captured anew, or out of order, it is no writer's of
  * ours.
  */
-static bool goes_on(struct verification *c)
+static bool text_continues(struct verification *c)
 {
 	const struct rsz_chunk *chunk = &c->loaded.chunk;
 	uint64_t at = c->text_end;
@@ -79,7 +79,7 @@ static enum status verify_fill(void *arg, void *item, struct err *e)
 	it->sequence = rec.sequence;
 	it->header_length = rec.header_length;
 	it->stored = rec.stored;
-	it->manifest = c->told && is_manifest(c->scan, &rec) && goes_on(c);
+	it->manifest = c->told && is_manifest(c->scan, &rec) && text_continues(c);
 	memcpy(it->header, rec.header, rec.header_length);
 	return blob_read(c->in, rec.offset + rec.header_length, it->payload, rec.stored, e);
 }

@@ -31,7 +31,7 @@ static enum status end_line(struct reading *r, struct err *e)
 	return st;
 }
 
-static enum status take_text(struct reading *r, const char *p, size_t len, struct err *e)
+static enum status take_witness_text(struct reading *r, const char *p, size_t len, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -44,7 +44,7 @@ static enum status take_text(struct reading *r, const char *p, size_t len, struc
 	return st;
 }
 
-static enum status read_lines(struct reading *r, struct blob *in, struct err *e)
+static enum status read_witness_lines(struct reading *r, struct blob *in, struct err *e)
 {
 	_cleanup_free_ char *buf = malloc(STEP);
 	enum status st = buf ? ST_OK : err_nomem(e);
@@ -53,7 +53,7 @@ static enum status read_lines(struct reading *r, struct blob *in, struct err *e)
 	for (uint64_t at = 0; !st && got; at += got) {
 		st = in->read_at(in, at, buf, STEP, &got, e);
 		if (!st)
-			st = take_text(r, buf, got, e);
+			st = take_witness_text(r, buf, got, e);
 	}
 	return st;
 }
@@ -68,7 +68,7 @@ enum status witness_read(struct blob *in, enum status (*fn)(void *arg, json_t *l
 		return err_nomem(e);
 	r->fn = fn;
 	r->arg = arg;
-	st = read_lines(r, in, e);
+	st = read_witness_lines(r, in, e);
 	*ret_ends = !r->len;
 	if (!st && r->len)
 		st = end_line(r, e);
@@ -84,14 +84,15 @@ struct witness_log {
 	size_t n, room;
 };
 
-static const char *text_of(json_t *line, const char *key)
+static const char *witness_text(json_t *line, const char *key)
 {
 	const char *text = json_string_value(json_object_get(line, key));
 
 	return text ? text : "";
 }
 
-static enum status add(struct witness_log *l, const struct witness_line *line, struct err *e)
+static enum status add_witness_line(struct witness_log *l, const struct witness_line *line,
+				    struct err *e)
 {
 	if (l->n == l->room) {
 		const size_t room = l->room ? 2 * l->room : 64;
@@ -110,21 +111,21 @@ static enum status add(struct witness_log *l, const struct witness_line *line, s
 
 static enum status take_line(void *arg, json_t *line, struct err *e)
 {
-	const char *container = text_of(line, "container");
+	const char *container = witness_text(line, "container");
 	const json_int_t whole = json_integer_value(json_object_get(line, "whole_bytes"));
 	struct witness_line l = { .whole = whole > 0 ? (uint64_t)whole : 0 };
 
-	if (strcmp(text_of(line, "event"), "complete") != 0 ||
+	if (strcmp(witness_text(line, "event"), "complete") != 0 ||
 	    strlen(container) != sizeof(l.container) - 1)
 		return ST_OK;
 	snprintf(l.container, sizeof(l.container), "%s", container);
-	snprintf(l.time, sizeof(l.time), "%s", text_of(line, "time"));
-	snprintf(l.peer, sizeof(l.peer), "%s", text_of(line, "peer"));
-	snprintf(l.root, sizeof(l.root), "%s", text_of(line, "root"));
-	return add(arg, &l, e);
+	snprintf(l.time, sizeof(l.time), "%s", witness_text(line, "time"));
+	snprintf(l.peer, sizeof(l.peer), "%s", witness_text(line, "peer"));
+	snprintf(l.root, sizeof(l.root), "%s", witness_text(line, "root"));
+	return add_witness_line(arg, &l, e);
 }
 
-static bool has_root(const struct witness_line *l)
+static bool has_line_root(const struct witness_line *l)
 {
 	return l->root[strspn(l->root, "0")] != '\0';
 }
@@ -135,8 +136,8 @@ static int by_container(const void *a, const void *b)
 	const struct witness_line *x = a, *y = b;
 	const int order = strcmp(x->container, y->container);
 
-	if (order || has_root(x) != has_root(y))
-		return order ? order : has_root(y) - has_root(x);
+	if (order || has_line_root(x) != has_line_root(y))
+		return order ? order : has_line_root(y) - has_line_root(x);
 	return (x->number > y->number) - (x->number < y->number);
 }
 
@@ -173,7 +174,7 @@ void witness_log_close(struct witness_log *l)
 }
 
 /* The first line whose container is not before `id`. */
-static size_t find_first(const struct witness_log *l, const char *id)
+static size_t find_first_line(const struct witness_log *l, const char *id)
 {
 	size_t from = 0, to = l->n;
 
@@ -190,11 +191,11 @@ static size_t find_first(const struct witness_log *l, const char *id)
 
 void witness_find(const struct witness_log *l, const char *id, struct witnessed *ret)
 {
-	const size_t first = find_first(l, id);
+	const size_t first = find_first_line(l, id);
 
 	*ret = (struct witnessed){ .lines = l->lines ? l->lines + first : NULL };
 	for (size_t i = first; i < l->n && !strcmp(l->lines[i].container, id); i++) {
-		if (has_root(&l->lines[i]))
+		if (has_line_root(&l->lines[i]))
 			ret->n++;
 		else
 			ret->without_root++;
@@ -212,7 +213,7 @@ static int by_length(const void *a, const void *b)
 	return ((*x)->whole > (*y)->whole) - ((*x)->whole < (*y)->whole);
 }
 
-static void take(struct witnessed *w, const struct witness_line *l, bool agrees)
+static void note_witness(struct witnessed *w, const struct witness_line *l, bool agrees)
 {
 	if (agrees) {
 		w->same = l;
@@ -246,10 +247,10 @@ static enum status compare_parts(struct witnessed *w, const struct witness_line 
 			sha256_hex(bytes, root);
 		}
 		for (; i < n && parts[i]->whole <= end; i++)
-			take(w, parts[i], !strcmp(parts[i]->root, root));
+			note_witness(w, parts[i], !strcmp(parts[i]->root, root));
 	}
 	for (; i < n && st == ST_END; i++)
-		take(w, parts[i], false);
+		note_witness(w, parts[i], false);
 	rsz_scan_destroy(scan);
 	return st == ST_END ? ST_OK : st;
 }
@@ -276,7 +277,7 @@ enum status witness_compare(struct witnessed *w, struct blob *in, bool again,
 		else if (l->whole < end->whole || end->end != RSZ_END_SEALED)
 			w->unknown++;
 		else
-			take(w, l, false);
+			note_witness(w, l, false);
 	}
 	qsort(parts, n, sizeof(*parts), by_length);
 	if (n)

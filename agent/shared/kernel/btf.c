@@ -89,7 +89,7 @@ static size_t type_length(const struct btf_type *t)
 }
 
 /* Counts the types, or with `offsets` notes where each begins. Returns how many there are. */
-static uint32_t index_types(const struct btf *b, uint32_t *offsets)
+static uint32_t index_btf_types(const struct btf *b, uint32_t *offsets)
 {
 	uint32_t count = 0;
 	size_t at = 0;
@@ -148,11 +148,11 @@ enum status btf_init(struct btf *b, const void *p, size_t len, struct err *e)
 	b->strings_len = get_le32(h + 20);
 	if (!b->strings_len || b->strings[b->strings_len - 1])
 		return err_set(e, ST_CORRUPT, "BTF strings do not end");
-	b->count = index_types(b, NULL);
+	b->count = index_btf_types(b, NULL);
 	b->offsets = calloc(b->count + 1, sizeof(*b->offsets));
 	if (!b->offsets)
 		return err_nomem(e);
-	index_types(b, b->offsets);
+	index_btf_types(b, b->offsets);
 	return ST_OK;
 }
 
@@ -187,7 +187,7 @@ static bool struct_by_name(const struct btf *b, const char *name, struct btf_typ
 /* Past typedef, const and the like. Chains of them are short; circles end. */
 #define MODIFIERS_MAX 16
 
-static bool resolve(const struct btf *b, uint32_t id, struct btf_type *ret)
+static bool resolve_type(const struct btf *b, uint32_t id, struct btf_type *ret)
 {
 	for (int i = 0; i < MODIFIERS_MAX; i++) {
 		if (!type_by_id(b, id, ret))
@@ -247,8 +247,8 @@ struct member_search {
 };
 
 /* Depth first with a stack of our own. */
-static bool find_member(const struct btf *b, const struct btf_type *in, const char *want,
-			size_t len, struct member *ret, uint64_t *ret_bits)
+static bool find_btf_member(const struct btf *b, const struct btf_type *in, const char *want,
+			    size_t len, struct member *ret, uint64_t *ret_bits)
 {
 	struct member_search stack[NESTING_MAX] = { { .type = *in } };
 	unsigned depth = 1;
@@ -268,7 +268,7 @@ static bool find_member(const struct btf *b, const struct btf_type *in, const ch
 			*ret_bits = s->bits + m.bits;
 			return true;
 		}
-		if (!*m.name && depth < NESTING_MAX && resolve(b, m.type, &below) &&
+		if (!*m.name && depth < NESTING_MAX && resolve_type(b, m.type, &below) &&
 		    is_composite(&below))
 			stack[depth++] = (struct member_search){ below, 0, s->bits + m.bits };
 	}
@@ -287,13 +287,14 @@ bool btf_offset(const struct btf *b, const char *type, const char *member, uint3
 		struct member m;
 		uint64_t more;
 
-		if (!is_composite(&t) || !find_member(b, &t, member, len, &m, &more) || m.bit_field)
+		if (!is_composite(&t) || !find_btf_member(b, &t, member, len, &m, &more) ||
+		    m.bit_field)
 			return false;
 		bits += more;
 		if (!member[len])
 			break;
 		member += len + 1;
-		if (!resolve(b, m.type, &t))
+		if (!resolve_type(b, m.type, &t))
 			return false;
 	}
 	if (bits % 8 || bits / 8 > UINT32_MAX)
@@ -310,8 +311,8 @@ bool btf_elements(const struct btf *b, const char *type, const char *member, uin
 	uint64_t bits;
 
 	if (!struct_by_name(b, type, &t) ||
-	    !find_member(b, &t, member, strlen(member), &m, &bits) || !resolve(b, m.type, &t) ||
-	    t.kind != KIND_ARRAY)
+	    !find_btf_member(b, &t, member, strlen(member), &m, &bits) ||
+	    !resolve_type(b, m.type, &t) || t.kind != KIND_ARRAY)
 		return false;
 	*ret = get_le32(t.members + 8);
 	return true;

@@ -93,8 +93,8 @@ static enum status check_candidate_page(struct candidate_search *l, uint64_t pa,
 	return st;
 }
 
-static enum status check_page(struct candidate_search *l, const uint8_t *page, uint64_t pa,
-			      struct err *e)
+static enum status check_candidate_memory(struct candidate_search *l, const uint8_t *page,
+					  uint64_t pa, struct err *e)
 {
 	if (vmcoreinfo_from_page(&l->v, page) && paging__take_vmcoreinfo(l->s, &l->v)) {
 		l->s->d->vmcoreinfo_from_memory = true;
@@ -107,7 +107,7 @@ static enum status check_page(struct candidate_search *l, const uint8_t *page, u
 }
 
 /* As many pages as the search and the budget have, PHYSMEM_RUN at most. */
-static size_t take_run(struct candidate_search *l)
+static size_t take_candidate_run(struct candidate_search *l)
 {
 	const size_t most = (size_t)MIN(l->left, PHYSMEM_RUN);
 	size_t n = 0;
@@ -126,13 +126,14 @@ static enum status search_range_for_root(struct candidate_search *l, struct rang
 	size_t n;
 
 	for (uint64_t pa = r.first; pa < r.last && !l->done && !st; pa += n * PAGE_SIZE) {
-		n = take_run(l);
+		n = take_candidate_run(l);
 		n = n ? physmem_read_run(l->s->mem, pa, buf, n, when) : 0;
 		if (!n)
 			break;
 		for (size_t i = 0; i < n && !l->done && !st; i++)
 			if (when[i].readable)
-				st = check_page(l, buf + i * PAGE_SIZE, pa + i * PAGE_SIZE, e);
+				st = check_candidate_memory(l, buf + i * PAGE_SIZE,
+							    pa + i * PAGE_SIZE, e);
 	}
 	return st;
 }
@@ -158,12 +159,12 @@ static enum status search_candidates(struct candidate_search *l, struct err *e)
 
 	for (i = 0; i < c->count && !l->done && !st && walk_budget_take(l->s->budget); i++)
 		if (physmem_read_page(l->s->mem, c->at[i], page, NULL))
-			st = check_page(l, page, c->at[i], e);
+			st = check_candidate_memory(l, page, c->at[i], e);
 	l->s->d->searched = !st && (l->done || i == c->count) && c->complete && !c->full;
 	return st;
 }
 
-static enum status search_all(const struct discovery_search *s, struct err *e)
+static enum status search_for_candidates(const struct discovery_search *s, struct err *e)
 {
 	_cleanup_free_ struct candidate_search *l = calloc(1, sizeof(*l));
 	const uint64_t limit = s->hints->search_pages;
@@ -197,7 +198,7 @@ static enum status find_kernel(const struct discovery_search *s, struct err *e)
 		return ST_OK;
 	if (paging__search_low_stub(s))
 		return ST_OK;
-	return search_all(s, e);
+	return search_for_candidates(s, e);
 }
 
 /*
@@ -288,7 +289,8 @@ static bool is_missed(const struct discovery_search *s, uint64_t dtb)
 }
 
 /* What is in `earlier`, if there is one, should have been found by a scan made since. */
-static void add_listed(const struct discovery_search *s, bool scanned, const struct listed *earlier)
+static void add_listed_processes(const struct discovery_search *s, bool scanned,
+				 const struct listed *earlier)
 {
 	struct discovery *d = s->d;
 
@@ -396,7 +398,7 @@ static enum status add_spaces(const struct discovery_search *s, const struct lis
 	if (st)
 		return st;
 	add_kernel(s);
-	add_listed(s, d->roots.complete, earlier.at ? &earlier : NULL);
+	add_listed_processes(s, d->roots.complete, earlier.at ? &earlier : NULL);
 	free(earlier.at);
 	known = d->n_spaces;
 	add_unlisted(d, now);
@@ -446,7 +448,7 @@ static enum status scan_candidates(const struct discovery_search *s,
 	return st;
 }
 
-static enum status scan(const struct discovery_search *s, struct err *e)
+static enum status scan_for_roots(const struct discovery_search *s, struct err *e)
 {
 	const struct root_scan_options o = {
 		.mode = s->d->mode,
@@ -464,7 +466,8 @@ static enum status scan(const struct discovery_search *s, struct err *e)
 }
 
 /* What does not change while a machine runs. */
-static enum status recall(struct discovery *d, const struct discovery *before, struct err *e)
+static enum status recall_discovery(struct discovery *d, const struct discovery *before,
+				    struct err *e)
 {
 	struct vmcoreinfo *v = NULL;
 
@@ -486,14 +489,14 @@ static enum status recall(struct discovery *d, const struct discovery *before, s
 static enum status try_discovery(const struct discovery_search *s, struct err *e)
 {
 	const struct discovery *before = s->hints->before;
-	enum status st =
-		before && before->os != OS_UNKNOWN ? recall(s->d, before, e) : find_kernel(s, e);
+	enum status st = before && before->os != OS_UNKNOWN ? recall_discovery(s->d, before, e)
+							    : find_kernel(s, e);
 
 	if (st || s->d->os == OS_UNKNOWN || s->hints->kernel_only)
 		return st;
 	st = list_spaces(s, e);
 	if (!st)
-		st = scan(s, e);
+		st = scan_for_roots(s, e);
 	return st ? st : merge_spaces(s, e);
 }
 

@@ -86,8 +86,8 @@ static bool shares_a_table(const struct discovery_search *s, const struct walk_s
 }
 
 /* True unless the tables could be gone through and name no page of memory. */
-static bool has_pages(const struct discovery_search *s, struct walk *w, struct walk_set *set,
-		      uint64_t dtb)
+static bool names_any_page(const struct discovery_search *s, struct walk *w, struct walk_set *set,
+			   uint64_t dtb)
 {
 	const struct walk_options options = user_half(s);
 	enum walk_event event;
@@ -114,7 +114,7 @@ static void check_rest(const struct discovery_search *s, struct walk *w, struct 
 			a->copy = !paging__has_owner(s, a->process.dtb);
 		else
 			a->copy = shares_a_table(s, set, a->process.dtb) ||
-				  !has_pages(s, w, set, a->process.dtb);
+				  !names_any_page(s, w, set, a->process.dtb);
 		d->copies += a->copy;
 	}
 }

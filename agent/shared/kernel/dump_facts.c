@@ -108,7 +108,7 @@ static bool patch_all(struct dump_search *s, const char *what, uint64_t va, cons
  * KDBG
  */
 
-static void read_block(struct dump_search *s, const struct kdbg *k)
+static void read_kdbg_block(struct dump_search *s, const struct kdbg *k)
 {
 	const size_t size = MIN((size_t)k->size, (size_t)KDBG_MAX) & ~(size_t)7;
 
@@ -119,7 +119,7 @@ static void read_block(struct dump_search *s, const struct kdbg *k)
 	s->size = size;
 }
 
-static uint64_t word(const struct dump_search *s, size_t offset)
+static uint64_t kdbg_word_at(const struct dump_search *s, size_t offset)
 {
 	return range_fits(offset, 8, s->size) ? get_le64(s->kdbg + offset) : 0;
 }
@@ -135,7 +135,7 @@ static bool is_confirmed(const struct windows_kernel *w)
 	return w->kdbg.va && w->head && w->head == w->kdbg.processes;
 }
 
-static void take_block(struct dump_search *s)
+static void take_kdbg_facts(struct dump_search *s)
 {
 	const struct windows_kernel *w = &s->found->windows;
 	struct dump_facts *d = s->d;
@@ -148,9 +148,9 @@ static void take_block(struct dump_search *s)
 	k->kdbg = w->kdbg.va;
 	k->modules = w->kdbg.modules;
 	d->kdbg_encoded = w->kdbg.encoded;
-	read_block(s, &w->kdbg);
+	read_kdbg_block(s, &w->kdbg);
 	d->kdbg_whole = s->size != 0;
-	k->pfn_database = word(s, KDBG_PFN_DATABASE);
+	k->pfn_database = kdbg_word_at(s, KDBG_PFN_DATABASE);
 }
 
 /* Where there is no block, newer kernels (10 and later) export it. */
@@ -186,7 +186,7 @@ static void decode_block(struct dump_search *s)
 /* KPRCB of processor `i`, which knows its number. */
 static bool read_prcb(struct dump_search *s, unsigned i, uint64_t *ret)
 {
-	const uint64_t block = word(s, KDBG_PROCESSOR_BLOCK);
+	const uint64_t block = kdbg_word_at(s, KDBG_PROCESSOR_BLOCK);
 	const unsigned number = half_word(s, KDBG_PRCB_NUMBER);
 	uint32_t said;
 
@@ -255,7 +255,7 @@ static enum status fill_dump(struct dump_facts *ret, struct physmem *m, const st
 	ret->kernel.dtb = f->kernel_dtb;
 	ret->kernel.build = f->windows.version.build;
 	take_shared_data(s);
-	take_block(s);
+	take_kdbg_facts(s);
 	find_modules(s);
 	if (patch)
 		decode_block(s);

@@ -50,7 +50,8 @@ static bool is_tag(uint64_t p)
 }
 
 /* A word, given that of KernBase as it is kept. */
-static uint64_t decode(const struct kdbg_search *s, unsigned rotation, uint64_t word, uint64_t base)
+static uint64_t decode_kdbg_word(const struct kdbg_search *s, unsigned rotation, uint64_t word,
+				 uint64_t base)
 {
 	return rotation == PLAIN ? word
 				 : s->k->base ^ __builtin_bswap64(rol64(word ^ base, rotation));
@@ -72,20 +73,20 @@ static unsigned find_rotation(const struct kdbg_search *s, uint64_t tag, uint64_
 	if (bits < least || bits > least + 8)
 		return PLAIN + 1;
 	for (unsigned r = 0; r < ROTATIONS; r++)
-		if (is_tag(decode(s, r, tag, base)))
+		if (is_tag(decode_kdbg_word(s, r, tag, base)))
 			return r;
 	return PLAIN + 1;
 }
 
-static bool in_kernel(const struct windows_kernel *k, uint64_t va)
+static bool is_in_kernel_image(const struct windows_kernel *k, uint64_t va)
 {
 	return va >= k->base && va - k->base < k->size;
 }
 
 /* A head of a list (LIST_ENTRY), which is no part of the image's headers. */
-static bool is_head(const struct windows_kernel *k, uint64_t va)
+static bool is_kdbg_list_head(const struct windows_kernel *k, uint64_t va)
 {
-	return in_kernel(k, va) && va - k->base >= PAGE_SIZE && va % 8 == 0;
+	return is_in_kernel_image(k, va) && va - k->base >= PAGE_SIZE && va % 8 == 0;
 }
 
 static bool word_at(const struct kdbg_search *s, uint64_t block, unsigned i, unsigned rotation,
@@ -95,24 +96,24 @@ static bool word_at(const struct kdbg_search *s, uint64_t block, unsigned i, uns
 
 	if (!virt_u64(s->v, block + UINT64_C(8) * i, &raw))
 		return false;
-	*ret = decode(s, rotation, raw, base);
-	return in_kernel(s->k, *ret);
+	*ret = decode_kdbg_word(s, rotation, raw, base);
+	return is_in_kernel_image(s->k, *ret);
 }
 
 /* Two words in a row could be tag and base: the others must be what they have to be. */
-static bool take_block(const struct kdbg_search *s, uint64_t va, uint64_t tag, uint64_t base,
-		       struct kdbg *ret)
+static bool take_kdbg_block(const struct kdbg_search *s, uint64_t va, uint64_t tag, uint64_t base,
+			    struct kdbg *ret)
 {
 	const unsigned r = find_rotation(s, tag, base);
 	const uint64_t block = va - UINT64_C(8) * WORD_TAG;
 
 	*ret = (struct kdbg){ .va = block, .encoded = r != PLAIN };
 	if (r > PLAIN || !word_at(s, block, WORD_MODULES, r, base, &ret->modules) ||
-	    !is_head(s->k, ret->modules) ||
+	    !is_kdbg_list_head(s->k, ret->modules) ||
 	    !word_at(s, block, WORD_PROCESSES, r, base, &ret->processes) ||
-	    !is_head(s->k, ret->processes) || (s->head && ret->processes != s->head))
+	    !is_kdbg_list_head(s->k, ret->processes) || (s->head && ret->processes != s->head))
 		return false;
-	ret->size = (uint32_t)(decode(s, r, tag, base) >> 32);
+	ret->size = (uint32_t)(decode_kdbg_word(s, r, tag, base) >> 32);
 	ret->rotation = r;
 	if (r != PLAIN)
 		ret->mask = s->k->base ^ __builtin_bswap64(rol64(base, r));
@@ -121,7 +122,7 @@ static bool take_block(const struct kdbg_search *s, uint64_t va, uint64_t tag, u
 	return true;
 }
 
-static bool search_range(const struct kdbg_search *s, struct range r, struct kdbg *ret)
+static bool search_range_for_kdbg(const struct kdbg_search *s, struct range r, struct kdbg *ret)
 {
 	uint64_t va = r.first & ~(uint64_t)(PAGE_SIZE - 1);
 	const uint64_t pages = ((r.last - va) >> PAGE_SHIFT) + 1;
@@ -137,7 +138,7 @@ static bool search_range(const struct kdbg_search *s, struct range r, struct kdb
 		for (size_t i = 0; i < PAGE_SIZE; i += 8) {
 			const uint64_t word = get_le64(page + i);
 
-			if (had && take_block(s, va + i - 8, last, word, ret))
+			if (had && take_kdbg_block(s, va + i - 8, last, word, ret))
 				return true;
 			last = word;
 			had = true;
@@ -154,7 +155,7 @@ bool kdbg_find(const struct virt *v, const struct windows_kernel *k, uint64_t he
 	const size_t n = windows_writable(v, k, sections);
 
 	for (size_t i = 0; i < n; i++)
-		if (search_range(&s, sections[i], ret))
+		if (search_range_for_kdbg(&s, sections[i], ret))
 			return true;
 	*ret = (struct kdbg){ 0 };
 	return false;
@@ -222,7 +223,7 @@ static bool is_flag(const struct key_words *w, uint64_t va)
 {
 	uint8_t byte = 0;
 
-	if (!in_kernel(w->s->k, va))
+	if (!is_in_kernel_image(w->s->k, va))
 		return false;
 	for (size_t i = 0; i < w->n_sections; i++)
 		if (va >= w->sections[i].first && va <= w->sections[i].last)
@@ -239,7 +240,7 @@ static bool try_key(const struct key_words *w, const struct kdbg *block, uint64_
 	for (size_t i = 0; i < w->count; i++) {
 		const uint64_t va = __builtin_bswap64(block->mask ^ w->at[i]) ^ turned;
 
-		if (!in_kernel(w->s->k, va) || va == *found || !is_flag(w, va))
+		if (!is_in_kernel_image(w->s->k, va) || va == *found || !is_flag(w, va))
 			continue;
 		if (*found)
 			return false;

@@ -54,8 +54,8 @@ static const struct entry *next_leaf(struct walk *w)
 }
 
 /* From _stext on, as long as the tables go on with the frames that follow. */
-static void find_image(struct image_kernel *k, struct walk *w, const struct virt *space,
-		       const struct vmcoreinfo *v)
+static void find_linux_image(struct image_kernel *k, struct walk *w, const struct virt *space,
+			     const struct vmcoreinfo *v)
 {
 	uint64_t va, pa, end, seen;
 	const struct entry *leaf;
@@ -80,7 +80,7 @@ static void find_image(struct image_kernel *k, struct walk *w, const struct virt
 	k->image_bytes = end - va;
 }
 
-static void find_direct_map(uint64_t *ret, struct walk *w, const struct virt *space)
+static void find_direct_map_base(uint64_t *ret, struct walk *w, const struct virt *space)
 {
 	const uint64_t half = space->mode == PAGING_5_LEVEL ? HALF_5_LEVELS : HALF_4_LEVELS;
 	const struct entry *leaf;
@@ -104,7 +104,7 @@ enum status linux_find_direct_map(const struct virt *space, uint64_t *ret, struc
 
 	if (!w)
 		return err_nomem(e);
-	find_direct_map(ret, w, space);
+	find_direct_map_base(ret, w, space);
 	return ST_OK;
 }
 
@@ -115,9 +115,9 @@ static enum status find_maps(struct image_kernel *k, const struct virt *space,
 
 	if (!w)
 		return err_nomem(e);
-	find_image(k, w, space, v);
+	find_linux_image(k, w, space, v);
 	if (!k->direct_map)
-		find_direct_map(&k->direct_map, w, space);
+		find_direct_map_base(&k->direct_map, w, space);
 	return ST_OK;
 }
 
@@ -142,7 +142,7 @@ static enum status put_dump_notes(struct linux_dump *d, const struct image_kerne
 	return ST_OK;
 }
 
-static void put_uts(struct image_kernel *k, const struct linux_uts *u)
+static void put_uts_texts(struct image_kernel *k, const struct linux_uts *u)
 {
 	const char *const texts[] = { u->sysname, u->nodename, u->release, u->version, u->machine };
 
@@ -177,7 +177,7 @@ enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
 		return st;
 	ret->os = d.os;
 	ret->vmcoreinfo = has_vmcoreinfo(known) ? "source" : d.vmcoreinfo ? "memory" : NULL;
-	put_uts(&ret->kernel, &d.uts);
+	put_uts_texts(&ret->kernel, &d.uts);
 	st = put_dump_notes(ret, known, has_vmcoreinfo(known) ? NULL : d.vmcoreinfo, e);
 	if (!st && d.vmcoreinfo) {
 		const struct virt space = { m, d.mode, d.kernel_dtb, d.ignore, budget };

@@ -57,14 +57,14 @@ static const struct paging_file_layout layouts[] = {
 
 #define NAME_BYTES_MAX 0x1000
 
-static uint64_t size_at(const struct paging_file_layout *l, const uint8_t *p, unsigned i)
+static uint64_t paging_size_at(const struct paging_file_layout *l, const uint8_t *p, unsigned i)
 {
 	return l->width == 8 ? get_le64(p + 8 * i) : get_le32(p + 4 * i);
 }
 
 /* What cannot be read leaves the name empty: it may be paged out. */
-static void take_name(const struct virt *v, uint64_t va, size_t len,
-		      char ret[static PAGING_FILE_NAME_MAX])
+static void take_paging_file_name(const struct virt *v, uint64_t va, size_t len,
+				  char ret[static PAGING_FILE_NAME_MAX])
 {
 	uint8_t units[2 * (PAGING_FILE_NAME_MAX - 1)];
 	const size_t n = MIN(len, sizeof(units)) / 2;
@@ -81,8 +81,8 @@ static void take_name(const struct virt *v, uint64_t va, size_t len,
 }
 
 /* The structure at `va`, if it can be that of number `number`. */
-static bool take_file(const struct virt *v, const struct paging_file_layout *l, uint64_t va,
-		      unsigned number, struct paging_file *ret)
+static bool take_paging_file(const struct virt *v, const struct paging_file_layout *l, uint64_t va,
+			     unsigned number, struct paging_file *ret)
 {
 	uint8_t p[STRUCTURE];
 	unsigned flags;
@@ -92,8 +92,8 @@ static bool take_file(const struct virt *v, const struct paging_file_layout *l, 
 		return false;
 	flags = get_le16(p + l->flags);
 	len = get_le16(p + l->text);
-	if (NUMBER(flags) != number || size_at(l, p, 0) > size_at(l, p, 1) ||
-	    size_at(l, p, 3) > size_at(l, p, 0) || len % 2 || len > NAME_BYTES_MAX ||
+	if (NUMBER(flags) != number || paging_size_at(l, p, 0) > paging_size_at(l, p, 1) ||
+	    paging_size_at(l, p, 3) > paging_size_at(l, p, 0) || len % 2 || len > NAME_BYTES_MAX ||
 	    len > get_le16(p + l->text + 2))
 		return false;
 	/*
@@ -104,8 +104,8 @@ static bool take_file(const struct virt *v, const struct paging_file_layout *l, 
 		return false;
 	ret->store = IS_STORE(flags);
 	ret->apps = IS_APPS(flags);
-	ret->pages = size_at(l, p, 0);
-	take_name(v, get_le64(p + l->text + 8), len, ret->name);
+	ret->pages = paging_size_at(l, p, 0);
+	take_paging_file_name(v, get_le64(p + l->text + 8), len, ret->name);
 	return true;
 }
 
@@ -117,7 +117,7 @@ static bool take_files(const struct virt *v, const struct paging_file_layout *l,
 
 	*ret = (struct paging_files){ .layout = l->name };
 	for (unsigned i = 0; i < count; i++) {
-		if (!take_file(v, l, get_le64(head + AT_POINTERS + 8 * i), i, &ret->at[i]))
+		if (!take_paging_file(v, l, get_le64(head + AT_POINTERS + 8 * i), i, &ret->at[i]))
 			return false;
 		stores += ret->at[i].store;
 	}
@@ -126,7 +126,7 @@ static bool take_files(const struct virt *v, const struct paging_file_layout *l,
 }
 
 /* Without a look at what the pointers lead to. */
-static bool is_head(const struct virt *v, const uint8_t *head)
+static bool is_visible_partition(const struct virt *v, const uint8_t *head)
 {
 	const uint64_t lowest = get_le64(head), highest = get_le64(head + AT_HIGHEST);
 	const uint64_t physical = get_le64(head + AT_PHYSICAL);
@@ -151,7 +151,7 @@ static unsigned try_head(const struct virt *v, uint64_t va, const uint8_t *head,
 	struct paging_files one;
 	unsigned n = 0;
 
-	if (!is_head(v, head))
+	if (!is_visible_partition(v, head))
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		if (!take_files(v, &layouts[i], head, &one))
@@ -164,7 +164,8 @@ static unsigned try_head(const struct virt *v, uint64_t va, const uint8_t *head,
 }
 
 /* How many places and layouts fit in the range. A head that crosses into a missing page is none. */
-static unsigned search_range(const struct virt *v, struct range r, struct paging_files *ret)
+static unsigned search_range_for_partition(const struct virt *v, struct range r,
+					   struct paging_files *ret)
 {
 	uint64_t va = r.first & ~(uint64_t)(PAGE_SIZE - 1);
 	const uint64_t pages = ((r.last - va) >> PAGE_SHIFT) + 1;
@@ -191,7 +192,7 @@ bool paging_files_find(const struct virt *v, const struct windows_kernel *k,
 
 	*ret = (struct paging_files){ 0 };
 	for (size_t i = 0; i < n; i++)
-		found += search_range(v, sections[i], ret);
+		found += search_range_for_partition(v, sections[i], ret);
 	if (found != 1 || walk_budget_spent(v->budget))
 		*ret = (struct paging_files){ 0 };
 	return ret->count != 0;

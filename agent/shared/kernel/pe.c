@@ -172,8 +172,8 @@ struct pe_memory pe_memory_of(const struct virt *v)
 	return (struct pe_memory){ read_virt, (void *)(uintptr_t)v };
 }
 
-static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base,
-		       struct pe_file *file, uint32_t *ret_exports)
+static bool open_pe_image(struct pe_image *pe, const struct virt *v, uint64_t base,
+			  struct pe_file *file, uint32_t *ret_exports)
 {
 	*pe = (struct pe_image){ .mem = pe_memory_of(v), .base = base, .max = IMAGE_MAX };
 	if (!open_headers(pe, ret_exports))
@@ -201,7 +201,7 @@ static bool name_at(const struct pe_image *pe, uint32_t i, char ret[EXPORT_NAME_
 	       read_string(pe, get_le32(rva), ret);
 }
 
-static bool function_of(const struct pe_image *pe, uint32_t i, uint64_t *ret)
+static bool exported_function(const struct pe_image *pe, uint32_t i, uint64_t *ret)
 {
 	uint8_t ordinal[2], rva[4];
 
@@ -221,7 +221,7 @@ bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const 
 	struct pe_image pe;
 	uint32_t exports, low = 0, high;
 
-	if (!open_image(&pe, v, base, file, &exports) || !open_exports(&pe, exports))
+	if (!open_pe_image(&pe, v, base, file, &exports) || !open_exports(&pe, exports))
 		return false;
 	high = pe.n_names;
 	while (low < high) {
@@ -232,7 +232,7 @@ bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const 
 			return false;
 		order = strcmp(name, text);
 		if (!order)
-			return function_of(&pe, middle, ret);
+			return exported_function(&pe, middle, ret);
 		if (order < 0)
 			high = middle;
 		else
@@ -259,8 +259,8 @@ bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const 
 #define PDB_PATH_MAX      512
 
 /* Address and size of a data directory. */
-static bool read_directory(const struct pe_image *pe, uint32_t index, uint32_t *ret,
-			   uint32_t *ret_size)
+static bool read_data_directory(const struct pe_image *pe, uint32_t index, uint32_t *ret,
+				uint32_t *ret_size)
 {
 	const uint64_t at = (uint64_t)pe->headers + pe->directories;
 	uint8_t number[4], d[8];
@@ -277,7 +277,7 @@ static bool debug_directory(const struct pe_image *pe, uint32_t *ret, uint32_t *
 {
 	uint32_t size;
 
-	if (!read_directory(pe, DIRECTORY_DEBUG, ret, &size))
+	if (!read_data_directory(pe, DIRECTORY_DEBUG, ret, &size))
 		return false;
 	*ret_count = MIN(size / DEBUG_ENTRY, (uint32_t)DEBUG_ENTRIES_MAX);
 	return true;
@@ -341,7 +341,7 @@ bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe
 	struct pe_image pe;
 	uint32_t exports;
 
-	return open_image(&pe, v, base, file, &exports) && find_pdb(&pe, ret);
+	return open_pe_image(&pe, v, base, file, &exports) && find_pdb(&pe, ret);
 }
 
 bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret)
@@ -358,7 +358,7 @@ bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret
 	ret->checksum = get_le32(h + 24 + 64);
 	ret->narrow = pe.directories == DIRECTORIES_PE32;
 	ret->image_base = ret->narrow ? get_le32(h + 24 + 28) : get_le64(h + 24 + 24);
-	if (!read_directory(&pe, DIRECTORY_RELOCS, &ret->relocations_rva, &ret->relocations))
+	if (!read_data_directory(&pe, DIRECTORY_RELOCS, &ret->relocations_rva, &ret->relocations))
 		ret->relocations = 0;
 	ret->has_pdb = find_pdb(&pe, &ret->pdb);
 	return true;
@@ -395,7 +395,7 @@ bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, u
 	struct pe_pdb pdb;
 	uint32_t exports;
 
-	if (!open_image(&pe, v, base, file, &exports))
+	if (!open_pe_image(&pe, v, base, file, &exports))
 		return false;
 	*ret_size = pe.size;
 	if (open_exports(&pe, exports) && read_string(&pe, pe.name, text))

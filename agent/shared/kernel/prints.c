@@ -19,23 +19,23 @@ struct print {
 	uint16_t line[LINES];
 };
 
-static uint64_t mix(uint64_t h, uint64_t word)
+static uint64_t mix_word(uint64_t h, uint64_t word)
 {
 	h = (h ^ word) * MIX;
 	return h ^ h >> 29;
 }
 
-static uint64_t place_of(const struct printed_table *t)
+static uint64_t table_place_of(const struct printed_table *t)
 {
 	return t->va | t->level; /* addresses of tables are multiples of 2 MiB */
 }
 
-static uint16_t print_line(const struct entry_reader *entries, const uint8_t *bytes)
+static uint16_t fingerprint_line(const struct entry_reader *entries, const uint8_t *bytes)
 {
 	uint64_t h = 0;
 
 	for (size_t i = 0; i < LINE; i++)
-		h = mix(h, entry_hard_bits(entries, get_le64(bytes + 8 * i)));
+		h = mix_word(h, entry_hard_bits(entries, get_le64(bytes + 8 * i)));
 	return (uint16_t)(h >> 48);
 }
 
@@ -47,7 +47,7 @@ static struct print *print_at(const struct table_prints *p, size_t n)
 /* Where in the index a table is, or is to be. */
 static size_t find_print(const struct table_prints *p, uint64_t pa)
 {
-	size_t at = (size_t)(mix(0, pa) >> 20) & (p->room - 1);
+	size_t at = (size_t)(mix_word(0, pa) >> 20) & (p->room - 1);
 
 	while (p->index[at] && print_at(p, p->index[at] - 1)->pa != pa)
 		at = (at + 1) & (p->room - 1);
@@ -74,7 +74,7 @@ static bool grow_index(struct table_prints *p)
 	return true;
 }
 
-static bool grow(struct table_prints *p)
+static bool grow_prints(struct table_prints *p)
 {
 	struct print **block;
 
@@ -95,16 +95,16 @@ void table_prints_add(struct table_prints *p, const struct printed_table *t)
 	struct print *to;
 	size_t at;
 
-	if (!grow(p))
+	if (!grow_prints(p))
 		return;
 	at = find_print(p, t->pa);
 	if (!p->index[at])
 		p->index[at] = (uint32_t)++p->count;
 	to = print_at(p, p->index[at] - 1);
 	to->pa = t->pa;
-	to->place = place_of(t);
+	to->place = table_place_of(t);
 	for (size_t i = 0; i < LINES; i++)
-		to->line[i] = print_line(&p->entries, t->bytes + i * LINE * 8);
+		to->line[i] = fingerprint_line(&p->entries, t->bytes + i * LINE * 8);
 }
 
 uint64_t table_prints_changed(const struct table_prints *p, const struct printed_table *t)
@@ -116,10 +116,10 @@ uint64_t table_prints_changed(const struct table_prints *p, const struct printed
 	if (!p || !p->room || !p->index[at])
 		return UINT64_MAX;
 	was = print_at(p, p->index[at] - 1);
-	if (was->place != place_of(t))
+	if (was->place != table_place_of(t))
 		return UINT64_MAX;
 	for (size_t i = 0; i < LINES; i++)
-		if (print_line(&p->entries, t->bytes + i * LINE * 8) != was->line[i])
+		if (fingerprint_line(&p->entries, t->bytes + i * LINE * 8) != was->line[i])
 			ret |= UINT64_C(1) << i;
 	return ret;
 }

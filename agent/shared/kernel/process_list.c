@@ -54,20 +54,20 @@ struct ring_way {
 };
 
 /* Why a read failed: a budget that is spent makes all memory look unreadable. */
-static enum list_end unreadable(const struct process_ring *r)
+static enum list_end why_unreadable(const struct process_ring *r)
 {
 	return walk_budget_spent(r->v->budget) ? LIST_OUT_OF_BUDGET : LIST_UNREADABLE;
 }
 
 /* False if the way ended; `*end` says how. */
-static bool advance(const struct process_ring *r, struct ring_way *w, bool forwards, size_t *torn,
-		    enum list_end *end)
+static bool advance_on_ring(const struct process_ring *r, struct ring_way *w, bool forwards,
+			    size_t *torn, enum list_end *end)
 {
 	uint64_t next, back;
 
 	if (!virt_u64(r->v, w->at + (forwards ? 0 : 8), &next) || !paging__is_pointer(r->v, next) ||
 	    !virt_u64(r->v, next + (forwards ? 8 : 0), &back)) {
-		*end = unreadable(r);
+		*end = why_unreadable(r);
 		return false;
 	}
 	*torn += back != w->at;
@@ -98,7 +98,7 @@ static enum status add_link(const struct process_ring *r, uint64_t link, struct 
 	return kind == LINK_PROCESS ? append_process(l, &p, e) : ST_OK;
 }
 
-static bool knows(const struct process_list *l, size_t count, uint64_t object)
+static bool is_on_list(const struct process_list *l, size_t count, uint64_t object)
 {
 	for (size_t i = 0; i < count; i++)
 		if (l->at[i].object == object)
@@ -119,7 +119,7 @@ static enum status follow_backwards(const struct process_ring *r, struct process
 	const size_t first_way = l->count;
 	size_t compared = 0;
 
-	while (advance(r, &w, false, &l->torn, &l->backwards)) {
+	while (advance_on_ring(r, &w, false, &l->torn, &l->backwards)) {
 		const size_t before = l->count;
 		bool bad;
 		enum status st = add_link(r, w.at, l, &bad, e);
@@ -127,10 +127,10 @@ static enum status follow_backwards(const struct process_ring *r, struct process
 		if (st)
 			return st;
 		if (bad) {
-			l->backwards = unreadable(r);
+			l->backwards = why_unreadable(r);
 			return ST_OK;
 		}
-		if (l->count > before && knows(l, first_way, l->at[before].object)) {
+		if (l->count > before && is_on_list(l, first_way, l->at[before].object)) {
 			l->count--;
 			l->backwards = LIST_CLOSED;
 			return ST_OK;
@@ -153,12 +153,12 @@ enum status paging__follow_ring(const struct process_ring *r, struct process_lis
 
 	if (st || bad)
 		return st;
-	while (advance(r, &w, true, &ret->torn, &ret->end)) {
+	while (advance_on_ring(r, &w, true, &ret->torn, &ret->end)) {
 		st = add_link(r, w.at, ret, &bad, e);
 		if (st)
 			return st;
 		if (bad) {
-			ret->end = unreadable(r);
+			ret->end = why_unreadable(r);
 			break;
 		}
 	}

@@ -40,7 +40,7 @@ struct seen_page {
  */
 
 /* The page at `va`, as it was when this round first asked for it. */
-static const struct seen_page *see(struct swap_cache *c, uint64_t va)
+static const struct seen_page *see_page(struct swap_cache *c, uint64_t va)
 {
 	const uint64_t number = va >> PAGE_SHIFT;
 	struct seen_page *p = &c->seen[(number ^ number >> 8) % SEEN];
@@ -58,7 +58,7 @@ static const struct seen_page *see(struct swap_cache *c, uint64_t va)
 
 bool swap_cache__word(struct swap_cache *c, uint64_t va, uint64_t *ret)
 {
-	const struct seen_page *p = va % 8 ? NULL : see(c, va);
+	const struct seen_page *p = va % 8 ? NULL : see_page(c, va);
 
 	if (!p || !p->readable)
 		return false;
@@ -68,7 +68,7 @@ bool swap_cache__word(struct swap_cache *c, uint64_t va, uint64_t *ret)
 
 bool swap_cache__half_word(struct swap_cache *c, uint64_t va, uint32_t *ret)
 {
-	const struct seen_page *p = va % 4 ? NULL : see(c, va);
+	const struct seen_page *p = va % 4 ? NULL : see_page(c, va);
 
 	if (!p || !p->readable)
 		return false;
@@ -78,7 +78,7 @@ bool swap_cache__half_word(struct swap_cache *c, uint64_t va, uint32_t *ret)
 
 bool swap_cache__byte(struct swap_cache *c, uint64_t va, uint8_t *ret)
 {
-	const struct seen_page *p = see(c, va);
+	const struct seen_page *p = see_page(c, va);
 
 	if (p->readable)
 		*ret = p->bytes[va % PAGE_SIZE];
@@ -240,7 +240,7 @@ static void begin_round(struct swap_cache *c)
 }
 
 /* The bytes of what was found: a frame's, or zeros. */
-static bool take_bytes(struct swap_cache *c, const struct swap_trace *t, uint8_t *bytes)
+static bool take_cached_bytes(struct swap_cache *c, const struct swap_trace *t, uint8_t *bytes)
 {
 	if (t->state == SWAP_CACHE_ZEROS)
 		memset(bytes, 0, PAGE_SIZE);
@@ -259,7 +259,8 @@ static void lookup_once(struct swap_cache *c, struct swap_lookup *lookups, size_
 			trace_slot(c, &lookups[i], &c->traces[i]);
 	for (size_t i = 0; i < n; i++)
 		if (is_untold(&lookups[i]))
-			lookups[i].readable = take_bytes(c, &c->traces[i], bytes + i * PAGE_SIZE);
+			lookups[i].readable =
+				take_cached_bytes(c, &c->traces[i], bytes + i * PAGE_SIZE);
 	begin_round(c);
 	for (size_t i = 0; i < n; i++) {
 		if (!is_untold(&lookups[i]) || c->traces[i].state == SWAP_CACHE_UNKNOWN)

@@ -38,8 +38,9 @@ bool swap_cache__table_is_sound(const struct linux_swap_layout *l)
  * What the entry itself says. Until its first writing a page is in the cache, and behind the last
  * it leaves a shadow, for as long as somebody's entry names the slot; one that is free is nobody's.
  */
-static enum swap_cache_state classify_entry(struct swap_cache *c, const struct swap_lookup *want,
-					    uint64_t entry, struct swap_trace *t)
+static enum swap_cache_state classify_table_entry(struct swap_cache *c,
+						  const struct swap_lookup *want, uint64_t entry,
+						  struct swap_trace *t)
 {
 	const uint64_t number = entry >> NUMBER_SHIFT & ((UINT64_C(1) << NUMBER_BITS) - 1);
 
@@ -67,7 +68,7 @@ enum swap_cache_state swap_cache__by_table(struct swap_cache *c, const struct sw
 	if (!swap_cache__step(c, t, cluster + l->table, &table) ||
 	    !swap_cache__step(c, t, table + want->slot % l->cluster_slots * 8, &entry))
 		return SWAP_CACHE_UNKNOWN;
-	ret = classify_entry(c, want, entry, t);
+	ret = classify_table_entry(c, want, entry, t);
 	if (c->zeros == SWAP_ZEROS_FLAG && entry & ZERO_FLAG &&
 	    (ret == SWAP_CACHE_ABSENT || ret == SWAP_CACHE_BUSY))
 		ret = SWAP_CACHE_ZEROS;

@@ -48,8 +48,9 @@ static bool is_value(uint64_t entry)
  */
 
 /* The end of a way: an entry that is no node. */
-static enum swap_cache_state classify_entry(struct swap_cache *c, const struct swap_lookup *want,
-					    uint64_t entry, struct swap_trace *t)
+static enum swap_cache_state classify_tree_entry(struct swap_cache *c,
+						 const struct swap_lookup *want, uint64_t entry,
+						 struct swap_trace *t)
 {
 	if (!entry || is_value(entry))
 		return SWAP_CACHE_ABSENT;
@@ -68,7 +69,7 @@ struct xarray_cursor {
 };
 
 /* Goes down to a node of which all that it says of itself must be right. */
-static bool enter(struct swap_cache *c, uint64_t node, struct xarray_cursor *p)
+static bool enter_xarray_node(struct swap_cache *c, uint64_t node, struct xarray_cursor *p)
 {
 	const struct linux_swap_layout *l = &c->layout;
 	uint64_t tree, parent;
@@ -89,8 +90,8 @@ static bool enter(struct swap_cache *c, uint64_t node, struct xarray_cursor *p)
 }
 
 /* The entry that a node has for an index, and which of its slots has it. */
-static bool read_entry(struct swap_cache *c, struct swap_trace *t, struct xarray_cursor *p,
-		       uint64_t index, uint64_t *ret)
+static bool read_node_entry(struct swap_cache *c, struct swap_trace *t, struct xarray_cursor *p,
+			    uint64_t index, uint64_t *ret)
 {
 	const uint64_t slots = p->node + c->layout.slots;
 
@@ -117,19 +118,19 @@ static enum swap_cache_state walk_tree(struct swap_cache *c, const struct swap_l
 	if (!is_node(entry) && index && !is_internal(entry))
 		return SWAP_CACHE_ABSENT;
 	for (unsigned depth = 0; is_node(entry); depth++) {
-		if (depth == DEPTH || !enter(c, entry - 2, &p))
+		if (depth == DEPTH || !enter_xarray_node(c, entry - 2, &p))
 			return SWAP_CACHE_UNKNOWN;
 		if (!depth && index >> p.shift >> CHUNK_SHIFT)
 			return SWAP_CACHE_ABSENT; /* behind the last that the tree can have */
-		if (!read_entry(c, t, &p, index, &entry) || (!p.shift && is_node(entry)))
+		if (!read_node_entry(c, t, &p, index, &entry) || (!p.shift && is_node(entry)))
 			return SWAP_CACHE_UNKNOWN;
 	}
-	return classify_entry(c, want, entry, t);
+	return classify_tree_entry(c, want, entry, t);
 }
 
 /* The struct address_space of a slot; it must be one of swapping. */
-static bool find_space(struct swap_cache *c, const struct swap_lookup *want, struct swap_trace *t,
-		       uint64_t *ret)
+static bool find_swap_space(struct swap_cache *c, const struct swap_lookup *want,
+			    struct swap_trace *t, uint64_t *ret)
 {
 	uint64_t spaces, ops;
 
@@ -150,7 +151,7 @@ enum swap_cache_state swap_cache__by_tree(struct swap_cache *c, const struct swa
 	enum swap_cache_state ret;
 	uint64_t space;
 
-	if (want->slot >> (DEPTH * CHUNK_SHIFT) || !find_space(c, want, t, &space))
+	if (want->slot >> (DEPTH * CHUNK_SHIFT) || !find_swap_space(c, want, t, &space))
 		return SWAP_CACHE_UNKNOWN;
 	ret = walk_tree(c, want, space, want->slot, t);
 	return ret == SWAP_CACHE_ABSENT && low != want->slot ? walk_tree(c, want, space, low, t)

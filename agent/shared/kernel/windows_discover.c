@@ -19,7 +19,7 @@
  * zero are present, and none breaks the processor's rules: of pages of anything else hardly one
  * comes through.
  */
-static bool is_table(const struct discovery_search *s, uint64_t pa)
+static bool is_plausible_table(const struct discovery_search *s, uint64_t pa)
 {
 	uint8_t page[PAGE_SIZE];
 	unsigned present = 0;
@@ -39,7 +39,7 @@ static bool is_table(const struct discovery_search *s, uint64_t pa)
 }
 
 /* Of the tables that a root names in the kernel's half, are enough there? */
-static bool has_tables(const struct discovery_search *s, const uint8_t *page, uint32_t self)
+static bool has_enough_tables(const struct discovery_search *s, const uint8_t *page, uint32_t self)
 {
 	unsigned n = 0;
 
@@ -50,7 +50,7 @@ static bool has_tables(const struct discovery_search *s, const uint8_t *page, ui
 			continue;
 		if (!walk_budget_take(s->budget))
 			return false;
-		n += is_table(s, raw & PTE_FRAME);
+		n += is_plausible_table(s, raw & PTE_FRAME);
 	}
 	return n == TABLES_MIN;
 }
@@ -85,7 +85,7 @@ static bool is_all_tables(const struct discovery_search *s, const uint8_t *page,
 		in_order += (raw & PTE_FRAME) == first + i * PAGE_SIZE;
 		outside |= !range_list_find(s->mem->ranges, raw & PTE_FRAME);
 	}
-	return 2 * in_order < entries && (!outside || has_tables(s, page, self));
+	return 2 * in_order < entries && (!outside || has_enough_tables(s, page, self));
 }
 
 static unsigned kernel_entries(const uint8_t *page)
@@ -149,8 +149,8 @@ bool paging__search_low_stub(const struct discovery_search *s)
  * What the source says is believed if ntoskrnl is there. If it is not, and is found nowhere else
  * either, the source's word is still better than nothing: its headers may be paged out.
  */
-static enum status find_image(const struct discovery_search *s, const struct virt *space,
-			      bool *found, struct err *e)
+static enum status find_windows_image(const struct discovery_search *s, const struct virt *space,
+				      bool *found, struct err *e)
 {
 	struct windows_kernel *w = &s->d->windows;
 	const uint64_t told = s->hints->has_kernel_base ? s->hints->kernel_base : 0;
@@ -179,7 +179,7 @@ enum status paging__check_windows(const struct discovery_search *s, bool *ret, s
 {
 	const struct virt space = paging__kernel_space(s);
 	const bool shared = windows_shared_data(&space, &s->d->windows.version);
-	enum status st = find_image(s, &space, ret, e);
+	enum status st = find_windows_image(s, &space, ret, e);
 
 	*ret |= shared;
 	return st;
@@ -233,7 +233,7 @@ enum status paging__discover_windows(const struct discovery_search *s, struct er
 	struct windows_kernel *w = &s->d->windows;
 	struct pe_file *file = s->hints->ntoskrnl;
 	bool found;
-	enum status st = find_image(s, &space, &found, e);
+	enum status st = find_windows_image(s, &space, &found, e);
 
 	if (!st && !w->version.major)
 		windows_shared_data(&space, &w->version);

@@ -35,7 +35,7 @@ static void look_for_record(struct hunt *h, const uint8_t *page, uint64_t va)
 			h->record = va + i;
 }
 
-static bool is_kernel(struct hunt *h, uint64_t pa, uint64_t va)
+static bool is_kernel_at(struct hunt *h, uint64_t pa, uint64_t va)
 {
 	uint8_t page[PAGE_SIZE];
 
@@ -48,7 +48,7 @@ static bool is_kernel(struct hunt *h, uint64_t pa, uint64_t va)
 static bool check_kernel_leaf(struct hunt *h, const struct entry *l)
 {
 	for (uint64_t at = 0; at < l->size && !walk_budget_spent(h->v->budget); at += PAGE_SIZE) {
-		if (!is_kernel(h, l->frame + at, l->va + at))
+		if (!is_kernel_at(h, l->frame + at, l->va + at))
 			continue;
 		h->kernel->base = l->va + at;
 		return true;

@@ -45,7 +45,7 @@ static bool load_eprocess(const struct virt *v, uint64_t va, struct eprocess *re
 	return ret->len >= EPROCESS_MIN;
 }
 
-static uint64_t field(const struct eprocess *p, size_t off)
+static uint64_t eprocess_field(const struct eprocess *p, size_t off)
 {
 	return range_fits(off, 8, p->len) ? get_le64(p->bytes + off) : 0;
 }
@@ -56,7 +56,7 @@ static uint64_t field(const struct eprocess *p, size_t off)
  */
 static bool dtb_of(const struct eprocess *p, uint64_t *ret)
 {
-	*ret = field(p, DTB_OFFSET) & PTE_FRAME;
+	*ret = eprocess_field(p, DTB_OFFSET) & PTE_FRAME;
 	return *ret != 0;
 }
 
@@ -65,7 +65,7 @@ static bool pid_is_sound(uint64_t pid)
 	return pid % 4 == 0 && pid <= UINT32_MAX;
 }
 
-static bool in_kernel(const struct windows_kernel *k, uint64_t va)
+static bool is_in_windows_image(const struct windows_kernel *k, uint64_t va)
 {
 	return va >= k->base && va - k->base < k->size;
 }
@@ -95,7 +95,7 @@ static void load_members(const struct virt *v, const struct windows_kernel *k,
 			if (!virt_u64(v, at + 8 * back, &at) || !paging__is_pointer(v, at) ||
 			    at == start)
 				break;
-			if (!in_kernel(k, at))
+			if (!is_in_windows_image(k, at))
 				m->count += load_eprocess(v, at - links, &m->at[m->count]);
 		}
 	}
@@ -108,8 +108,8 @@ static void load_members(const struct virt *v, const struct windows_kernel *k,
 static bool links_lead_back(const struct virt *v, const struct eprocess *system, uint32_t links)
 {
 	const uint64_t here = system->va + links;
-	const uint64_t next = field(system, links);
-	const uint64_t before = field(system, links + 8);
+	const uint64_t next = eprocess_field(system, links);
+	const uint64_t before = eprocess_field(system, links + 8);
 	uint64_t back = 0, forth = 0;
 
 	if (!paging__is_pointer(v, next) || !paging__is_pointer(v, before) || next == here)
@@ -123,13 +123,13 @@ static bool links_lead_back(const struct virt *v, const struct eprocess *system,
 static bool is_named_by_head(const struct virt *v, const struct windows_kernel *k,
 			     const struct eprocess *system, uint32_t links)
 {
-	const uint64_t before = field(system, links + 8);
+	const uint64_t before = eprocess_field(system, links + 8);
 	uint64_t forth = 0;
 
-	if (in_kernel(k, field(system, links)))
+	if (is_in_windows_image(k, eprocess_field(system, links)))
 		return true;
 	virt_u64(v, before, &forth);
-	return in_kernel(k, before) && forth == system->va + links;
+	return is_in_windows_image(k, before) && forth == system->va + links;
 }
 
 static size_t count_processes(const struct members *m, uint32_t pid)
@@ -138,7 +138,7 @@ static size_t count_processes(const struct members *m, uint32_t pid)
 	uint64_t dtb;
 
 	for (size_t i = 0; i < m->count; i++)
-		n += dtb_of(&m->at[i], &dtb) && pid_is_sound(field(&m->at[i], pid));
+		n += dtb_of(&m->at[i], &dtb) && pid_is_sound(eprocess_field(&m->at[i], pid));
 	return n;
 }
 
@@ -146,11 +146,11 @@ static size_t count_processes(const struct members *m, uint32_t pid)
 static bool pids_differ(const struct members *m, uint32_t pid)
 {
 	for (size_t i = 0; i < m->count; i++) {
-		if (!field(&m->at[i], pid))
+		if (!eprocess_field(&m->at[i], pid))
 			return false;
 		for (size_t j = 0; j < i; j++)
 			if (m->at[i].va != m->at[j].va &&
-			    field(&m->at[i], pid) == field(&m->at[j], pid))
+			    eprocess_field(&m->at[i], pid) == eprocess_field(&m->at[j], pid))
 				return false;
 	}
 	return true;
@@ -163,7 +163,7 @@ static bool find_links(const struct virt *v, struct windows_kernel *k,
 	for (uint32_t off = PID_FIRST; off + 24 <= system->len; off += 8) {
 		size_t n;
 
-		if ((!strange && field(system, off) != SYSTEM_PID) ||
+		if ((!strange && eprocess_field(system, off) != SYSTEM_PID) ||
 		    !links_lead_back(v, system, off + 8))
 			continue;
 		load_members(v, k, system, off + 8, m);
@@ -193,7 +193,7 @@ static bool name_is_sound(const struct eprocess *p, uint32_t off)
 	return len > 0;
 }
 
-static uint8_t folded(uint8_t c)
+static uint8_t fold_ascii(uint8_t c)
 {
 	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
 }
@@ -206,7 +206,7 @@ static bool is_called(const struct eprocess *p, uint32_t off, const char *name)
 	if (!range_fits(off, IMAGE_NAME_LEN, p->len))
 		return false;
 	for (size_t i = 0; i < IMAGE_NAME_LEN; i++)
-		if (folded(p->bytes[off + i]) != folded(i < len ? (uint8_t)name[i] : 0))
+		if (fold_ascii(p->bytes[off + i]) != fold_ascii(i < len ? (uint8_t)name[i] : 0))
 			return false;
 	return true;
 }
@@ -268,13 +268,14 @@ static enum link_kind read_eprocess(const struct process_ring *r, uint64_t link,
 	const struct windows_offsets *o = &k->offsets;
 	struct eprocess p;
 
-	if (in_kernel(k, link))
+	if (is_in_windows_image(k, link))
 		return LINK_HEAD; /* PsActiveProcessHead */
-	if (!load_eprocess(r->v, link - o->links, &p) || !pid_is_sound(field(&p, o->pid)) ||
+	if (!load_eprocess(r->v, link - o->links, &p) ||
+	    !pid_is_sound(eprocess_field(&p, o->pid)) ||
 	    (o->name && !range_fits(o->name, IMAGE_NAME_LEN, p.len)))
 		return LINK_BAD;
 	ret->object = p.va;
-	ret->pid = (uint32_t)field(&p, o->pid);
+	ret->pid = (uint32_t)eprocess_field(&p, o->pid);
 	if (o->name)
 		paging__set_name(ret, p.bytes + o->name);
 	ret->has_dtb = dtb_of(&p, &ret->dtb);
@@ -305,7 +306,7 @@ static uint32_t twin_offset(const struct virt *v, const struct process *p)
 	if (!p->has_dtb || !load_eprocess(v, p->object, &ep))
 		return 0;
 	for (uint32_t off = USER_DTB_FIRST; off + 8 <= MIN(ep.len, (size_t)0x600); off += 8) {
-		const uint64_t value = field(&ep, off);
+		const uint64_t value = eprocess_field(&ep, off);
 
 		if (value >> 52 || !range_list_find(v->mem->ranges, value & PTE_FRAME))
 			continue;
@@ -408,8 +409,8 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k, st
 		return ST_OK;
 	find_name(k, &system, &m);
 	/* System is the first process; what is before it is the head. */
-	if (in_kernel(k, field(&system, k->offsets.links + 8)))
-		k->head = field(&system, k->offsets.links + 8);
+	if (is_in_windows_image(k, eprocess_field(&system, k->offsets.links + 8)))
+		k->head = eprocess_field(&system, k->offsets.links + 8);
 	st = paging__follow_ring(
 		&(struct process_ring){
 			.v = v,

@@ -107,7 +107,7 @@ void age_sink_need(struct output_need *need)
 	need->most += need->most / 4096 + AGE_SINK_RESERVE;
 }
 
-static enum status refuse_disk(const char *name, struct err *e)
+static enum status refuse_encrypted_disk(const char *name, struct err *e)
 {
 	return err_set(e, ST_OUTPUT,
 		       "%s: is a disk, so the end of the encrypted data would be unknown: write to "
@@ -122,7 +122,7 @@ enum status age_sink_check_path(const char *path, struct err *e)
 
 	if (target_inspect(path, true, NULL, &facts, &why) || facts.is != PATH_IS_DISK)
 		return ST_OK;
-	return refuse_disk(path, e);
+	return refuse_encrypted_disk(path, e);
 }
 
 enum status age_sink_put_on(struct output **o, const struct age_recipients *to, struct err *e)
@@ -131,7 +131,7 @@ enum status age_sink_put_on(struct output **o, const struct age_recipients *to, 
 	enum status st;
 
 	if (output_is_disk(*o))
-		return refuse_disk(output_name(*o), e);
+		return refuse_encrypted_disk(output_name(*o), e);
 	a = calloc(1, sizeof(*a));
 	st = a ? age_writer_create(output_sink(*o), to, &a->writer, e) : err_nomem(e);
 	if (st) {

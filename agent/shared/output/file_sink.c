@@ -20,7 +20,7 @@ struct file_output {
 #define RESERVE_STEP ((uint64_t)4 << 20)
 
 /* `end` is where the reserve ends. */
-static enum status keep_room(struct file_output *f, uint64_t end, struct err *e)
+static enum status file_keep_room(struct file_output *f, uint64_t end, struct err *e)
 {
 	const uint64_t from = f->output.bytes;
 	enum status st = target_reserve(&f->target, from, end + RESERVE_STEP, NULL);
@@ -47,7 +47,7 @@ static enum status file_write(struct output *o, const void *p, size_t len, struc
 	enum status st = ST_OK;
 
 	if (f->reserve && end > f->kept)
-		st = keep_room(f, end, e);
+		st = file_keep_room(f, end, e);
 	if (!st)
 		st = sink_write(&f->fd.sink, p, len, e);
 	return st ? st : target_pace(&f->target, o->bytes + len, e);
@@ -99,7 +99,7 @@ static bool file_room(const struct output *o, uint64_t *ret)
 }
 
 /* Gives back what was kept and not used, and what a cut has left. */
-static enum status give_back(struct file_output *f, struct err *e)
+static enum status file_give_back(struct file_output *f, struct err *e)
 {
 	if (!f->kept || f->target.fd < 0)
 		return ST_OK;
@@ -110,7 +110,7 @@ static enum status give_back(struct file_output *f, struct err *e)
 static enum status file_keep(struct output *o, struct err *e)
 {
 	struct file_output *f = (struct file_output *)o;
-	const enum status st = give_back(f, e);
+	const enum status st = file_give_back(f, e);
 
 	return st ? st : target_close(&f->target, e);
 }
@@ -134,7 +134,7 @@ static void file_destroy(struct output *o)
 	struct file_output *f = (struct file_output *)o;
 
 	if (!o->committed && o->bytes)
-		give_back(f, NULL);
+		file_give_back(f, NULL);
 	else if (!o->committed)
 		target_remove_partial(&f->target);
 	target_deinit(&f->target);

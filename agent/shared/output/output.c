@@ -76,7 +76,7 @@ void output_init(struct output *o, const struct output_ops *ops, struct output *
 		asked_;                                                                            \
 	})
 
-static const struct output *lowest(const struct output *o)
+static const struct output *lowest_output(const struct output *o)
 {
 	while (o->below)
 		o = o->below;
@@ -143,8 +143,8 @@ enum status output_check_room(uint64_t room, const struct output_need *need, boo
 	return ST_OK;
 }
 
-static enum status open_any(const struct output_options *options, struct output **ret,
-			    struct err *e)
+static enum status open_any_output(const struct output_options *options, struct output **ret,
+				   struct err *e)
 {
 	if (is_address(options->path))
 		return options->network
@@ -170,7 +170,7 @@ enum status output_open(const struct output_options *options, struct output **re
 
 	placed.path = path;
 	if (!st)
-		st = open_any(&placed, &o, e);
+		st = open_any_output(&placed, &o, e);
 
 	if (!st && output_room(o, &room))
 		st = output_check_room(room, &options->need, options->force, output_name(o), e);
@@ -247,12 +247,12 @@ void output_discard(struct output *o)
 
 bool output_is_file(const struct output *o)
 {
-	return lowest(o)->ops->is_file;
+	return lowest_output(o)->ops->is_file;
 }
 
 bool output_is_disk(const struct output *o)
 {
-	return lowest(o)->ops->is_disk;
+	return lowest_output(o)->ops->is_disk;
 }
 
 bool output_is_at(const struct output *o, const char *path)
@@ -301,5 +301,5 @@ json_t *output_json(const struct output *o)
 
 uint64_t output_bytes(const struct output *o)
 {
-	return lowest(o)->bytes;
+	return lowest_output(o)->bytes;
 }

@@ -23,12 +23,12 @@ static bool is_member(const struct output_set *s, const char *name)
 	return end[0] >= 'E' && strspn(end, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_set_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void free_names(struct set_names *n)
+static void free_set_names(struct set_names *n)
 {
 	while (n->count)
 		free(n->at[--n->count]);
@@ -61,9 +61,9 @@ static enum status list_members(const struct output_set *s, bool made, struct se
 	const enum status st = set__list(s, made, ret, e);
 
 	if (st)
-		free_names(ret);
+		free_set_names(ret);
 	if (ret->count)
-		qsort(ret->at, ret->count, sizeof(*ret->at), compare_names);
+		qsort(ret->at, ret->count, sizeof(*ret->at), compare_set_names);
 	return st;
 }
 
@@ -115,11 +115,11 @@ static enum status check_new(const struct output_set *s, const struct output_opt
 		st = set__check_old(s, old.at[i], o->inputs, e);
 	if (!st && old.count && !s->force)
 		st = err_set(e, ST_OUTPUT, "%s exists; --force replaces it", old.at[0]);
-	free_names(&old);
+	free_set_names(&old);
 	return st;
 }
 
-static enum status make_folder(struct output_set *s, struct err *e)
+static enum status make_set_folder(struct output_set *s, struct err *e)
 {
 	unsigned n = 1;
 	enum status st;
@@ -140,8 +140,8 @@ static enum status make_folder(struct output_set *s, struct err *e)
 	return set__enter(s, e);
 }
 
-static enum status open_set(struct output_set *s, const struct output_options *o,
-			    const char *suffix, struct err *e)
+static enum status create_set(struct output_set *s, const struct output_options *o,
+			      const char *suffix, struct err *e)
 {
 	uint64_t room;
 	enum status st;
@@ -155,7 +155,7 @@ static enum status open_set(struct output_set *s, const struct output_options *o
 		st = check_new(s, o, e);
 	if (!st && set__room(s, &room))
 		st = output_check_room(room, &o->need, s->force, s->first, e);
-	return st ? st : make_folder(s, e);
+	return st ? st : make_set_folder(s, e);
 }
 
 enum status output_set_open(const struct output_options *o, const char *suffix,
@@ -172,7 +172,7 @@ enum status output_set_open(const struct output_options *o, const char *suffix,
 	st = output_place(o, &path, e);
 	placed.path = path;
 	if (!st)
-		st = open_set(s, &placed, suffix, e);
+		st = create_set(s, &placed, suffix, e);
 	if (st) {
 		output_set_destroy(s);
 		return st;
@@ -188,7 +188,7 @@ void output_set_destroy(struct output_set *s)
 	if (s->place)
 		set__leave(s);
 	set__close(s->place);
-	free_names(&s->names);
+	free_set_names(&s->names);
 	free(s->first);
 	free(s->partial);
 	free(s->base);
@@ -208,7 +208,7 @@ static enum status remove_old(struct output_set *s, struct err *e)
 
 	for (size_t i = 0; i < old.count && !st; i++)
 		st = set__remove(s, old.at[i], e);
-	free_names(&old);
+	free_set_names(&old);
 	return st;
 }
 
@@ -226,7 +226,7 @@ static enum status sync_all(struct output_set *s, struct err *e)
 }
 
 /* Those from the `first` on go back to where they were: all of a set is in one folder. */
-static void withdraw(const struct output_set *s, size_t first)
+static void withdraw_from(const struct output_set *s, size_t first)
 {
 	for (size_t i = first; i < s->names.count; i++)
 		set__withdraw(s, s->names.at[i]);
@@ -250,7 +250,7 @@ static enum status publish_all(struct output_set *s, struct err *e)
 	if (!st)
 		st = set__finish(s, e);
 	if (st)
-		withdraw(s, first);
+		withdraw_from(s, first);
 	return st;
 }
 

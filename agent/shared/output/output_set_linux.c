@@ -82,7 +82,8 @@ void set__leave(struct output_set *s)
 		rmdir(s->partial); /* fails unless it is empty */
 }
 
-static enum status list(const struct output_set *s, DIR *d, struct set_names *ret, struct err *e)
+static enum status list_set_folder(const struct output_set *s, DIR *d, struct set_names *ret,
+				   struct err *e)
 {
 	struct dirent *entry;
 	enum status st = ST_OK;
@@ -105,7 +106,7 @@ enum status set__list(const struct output_set *s, bool made, struct set_names *r
 			close(fd);
 		return st;
 	}
-	st = list(s, d, ret, e);
+	st = list_set_folder(s, d, ret, e);
 	closedir(d);
 	return st;
 }

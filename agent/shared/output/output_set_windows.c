@@ -26,7 +26,7 @@ int set__compare_names(const char *a, const char *b, size_t len)
 }
 
 /* For free(); NULL if out of memory. */
-static char *join(const char *directory, const char *name)
+static char *join_directory(const char *directory, const char *name)
 {
 	char *ret = NULL;
 
@@ -36,7 +36,7 @@ static char *join(const char *directory, const char *name)
 /* The same as Windows wants to have it. */
 static wchar_t *wide_join(const char *directory, const char *name)
 {
-	_cleanup_free_ char *path = join(directory, name);
+	_cleanup_free_ char *path = join_directory(directory, name);
 
 	return path ? win32_path(path) : NULL;
 }
@@ -51,7 +51,7 @@ enum status set__open(struct output_set *s, struct err *e)
 	return s->place->directory ? ST_OK : err_nomem(e);
 }
 
-static void unlock(struct set_place *p)
+static void unlock_place(struct set_place *p)
 {
 	if (p->lock != INVALID_HANDLE_VALUE)
 		CloseHandle(p->lock);
@@ -62,7 +62,7 @@ void set__close(struct set_place *p)
 {
 	if (!p)
 		return;
-	unlock(p);
+	unlock_place(p);
 	free(p->directory);
 	free(p);
 }
@@ -89,7 +89,7 @@ enum status set__make(struct output_set *s, struct err *e)
 		return ST_OK;
 	if (failed != ERROR_ALREADY_EXISTS)
 		return err_from_win32(e, ST_OUTPUT, failed, "%s", s->partial);
-	in_use = join(s->partial, LOCK_NAME);
+	in_use = join_directory(s->partial, LOCK_NAME);
 	if (!in_use)
 		return err_nomem(e);
 	st = windows__check_idle(in_use, e);
@@ -121,13 +121,13 @@ void set__leave(struct output_set *s)
 {
 	_cleanup_free_ wchar_t *wide = s->place->made ? win32_path(s->partial) : NULL;
 
-	unlock(s->place);
+	unlock_place(s->place);
 	if (wide)
 		RemoveDirectoryW(wide); /* fails unless it is empty */
 }
 
-static enum status found(const struct output_set *s, const WIN32_FIND_DATAW *f,
-			 struct set_names *ret, struct err *e)
+static enum status found_in_set(const struct output_set *s, const WIN32_FIND_DATAW *f,
+				struct set_names *ret, struct err *e)
 {
 	_cleanup_free_ char *name = win32_utf8(f->cFileName);
 
@@ -150,7 +150,7 @@ enum status set__list(const struct output_set *s, bool made, struct set_names *r
 	if (h == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: list", folder);
 	do {
-		st = found(s, &f, ret, e);
+		st = found_in_set(s, &f, ret, e);
 	} while (!st && FindNextFileW(h, &f));
 	if (!st && GetLastError() != ERROR_NO_MORE_FILES)
 		st = err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: list", folder);
@@ -161,7 +161,7 @@ enum status set__list(const struct output_set *s, bool made, struct set_names *r
 enum status set__check_old(const struct output_set *s, const char *name, const char *const *inputs,
 			   struct err *e)
 {
-	_cleanup_free_ char *path = join(s->place->directory, name);
+	_cleanup_free_ char *path = join_directory(s->place->directory, name);
 
 	if (!path)
 		return err_nomem(e);
@@ -206,7 +206,8 @@ enum status set__sync(const struct output_set *s, const char *name, uint64_t *re
 
 enum status set__publish(const struct output_set *s, const char *name, struct err *e)
 {
-	_cleanup_free_ char *from = join(s->partial, name), *to = join(s->place->directory, name);
+	_cleanup_free_ char *from = join_directory(s->partial, name),
+			    *to = join_directory(s->place->directory, name);
 	DWORD failed;
 
 	if (!from || !to)
@@ -221,7 +222,8 @@ enum status set__publish(const struct output_set *s, const char *name, struct er
 
 void set__withdraw(const struct output_set *s, const char *name)
 {
-	_cleanup_free_ char *from = join(s->place->directory, name), *to = join(s->partial, name);
+	_cleanup_free_ char *from = join_directory(s->place->directory, name),
+			    *to = join_directory(s->partial, name);
 
 	if (from && to)
 		windows__rename(from, to, false);
@@ -229,6 +231,6 @@ void set__withdraw(const struct output_set *s, const char *name)
 
 enum status set__finish(struct output_set *s, struct err *e)
 {
-	unlock(s->place);
+	unlock_place(s->place);
 	return ST_OK;
 }

@@ -183,7 +183,8 @@ static bool identity_of(HANDLE h, BY_HANDLE_FILE_INFORMATION *ret)
 	return GetFileInformationByHandle(h, ret) && (ret->nFileIndexHigh || ret->nFileIndexLow);
 }
 
-static bool same_file(const BY_HANDLE_FILE_INFORMATION *a, const BY_HANDLE_FILE_INFORMATION *b)
+static bool is_same_identity(const BY_HANDLE_FILE_INFORMATION *a,
+			     const BY_HANDLE_FILE_INFORMATION *b)
 {
 	return a->dwVolumeSerialNumber == b->dwVolumeSerialNumber &&
 	       a->nFileIndexHigh == b->nFileIndexHigh && a->nFileIndexLow == b->nFileIndexLow;
@@ -206,7 +207,7 @@ bool windows__same_file(const char *a, const char *b)
 {
 	BY_HANDLE_FILE_INFORMATION x, y;
 
-	return identity_at(a, &x) && identity_at(b, &y) && same_file(&x, &y);
+	return identity_at(a, &x) && identity_at(b, &y) && is_same_identity(&x, &y);
 }
 
 bool windows__is_input(const char *path, const char *const *inputs)
@@ -542,7 +543,7 @@ enum status target_check_untouched(int fd, const char *path, uint64_t size, stru
 
 	if (!GetFileInformationByHandle(output_handle_of(fd), &opened))
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "check it again");
-	if (!identity_at(path, &named) || !same_file(&opened, &named))
+	if (!identity_at(path, &named) || !is_same_identity(&opened, &named))
 		return err_set(e, ST_OUTPUT, "was replaced by another file while it was checked");
 	now = (uint64_t)opened.nFileSizeHigh << 32 | opened.nFileSizeLow;
 	if (now != size)

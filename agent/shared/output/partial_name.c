@@ -45,8 +45,8 @@ void target_tell_partials(const char *path, const char *partial)
 		    path, PARTIAL_SUFFIX, partial);
 }
 
-static enum status read_back(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
-			     struct err *e)
+static enum status read_target_back(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
+				    struct err *e)
 {
 	const struct target *t = ((const struct target_blob *)b)->target;
 	ssize_t n = 1;
@@ -64,6 +64,7 @@ static enum status read_back(struct blob *b, uint64_t off, void *p, size_t len, 
 
 struct blob *target_blob_of(struct target_blob *b, const struct target *t, uint64_t size)
 {
-	*b = (struct target_blob){ .blob = { .read_at = read_back, .size = size }, .target = t };
+	*b = (struct target_blob){ .blob = { .read_at = read_target_back, .size = size },
+				   .target = t };
 	return &b->blob;
 }

@@ -18,7 +18,7 @@ static bool is_kept(char c)
 }
 
 /* The longest beginning of at most `most` bytes that leaves no character in two. */
-static size_t cut(const char *text, size_t len, size_t most)
+static size_t cut_at_character(const char *text, size_t len, size_t most)
 {
 	if (len <= most)
 		return len;
@@ -39,7 +39,7 @@ static void file_name(const char *text, char ret[static FILE_NAME_MAX])
 	for (const char *c = text; *c; c++)
 		if ((*c == '/' || *c == '\\') && c[1])
 			from = c + 1;
-	n = cut(from, strlen(from), FILE_NAME_MAX - 1);
+	n = cut_at_character(from, strlen(from), FILE_NAME_MAX - 1);
 	for (size_t i = 0; i < n; i++)
 		ret[i] = is_kept(from[i]) ? from[i] : '_';
 	ret[n] = '\0';
@@ -75,7 +75,7 @@ enum status output_place(const struct output_options *o, char **ret, struct err 
 	return *ret ? ST_OK : err_nomem(e);
 }
 
-static size_t without(const char *name, size_t len, const char *ending)
+static size_t length_without(const char *name, size_t len, const char *ending)
 {
 	const size_t n = strlen(ending);
 
@@ -91,10 +91,10 @@ char *output_name_of(const char *container, const char *suffix)
 	for (const char *c = container; *c; c++)
 		if (target_separates(*c))
 			name = c + 1;
-	len = without(name, strlen(name), PARTIAL_SUFFIX);
-	len = without(name, len, ".age");
-	len = without(name, len, ".rsz");
+	len = length_without(name, strlen(name), PARTIAL_SUFFIX);
+	len = length_without(name, len, ".age");
+	len = length_without(name, len, ".rsz");
 	/* What is too long loses of its own, not the suffix. */
-	len = cut(name, len, FILE_NAME_MAX - 1 - strlen(suffix));
+	len = cut_at_character(name, len, FILE_NAME_MAX - 1 - strlen(suffix));
 	return asprintf(&ret, "%.*s%s", (int)len, name, suffix) < 0 ? NULL : ret;
 }

@@ -15,7 +15,7 @@ static const struct option_def recipient_options[] = {
 const struct option_group recipient_option_group = { recipient_options,
 						     ARRAY_SIZE(recipient_options) };
 
-static enum status load_file(struct age_recipients *r, const char *path, struct err *e)
+static enum status load_recipient_file(struct age_recipients *r, const char *path, struct err *e)
 {
 	struct key_text text = { 0 };
 	enum status st = key_file_read(path, &text, e);
@@ -38,7 +38,7 @@ enum status recipients_load(const struct recipient_options *o, struct age_recipi
 			return err_add(e, st, "--recipient");
 	}
 	for (size_t i = 0; i < o->files.count; i++) {
-		const enum status st = load_file(ret, o->files.at[i], e);
+		const enum status st = load_recipient_file(ret, o->files.at[i], e);
 
 		if (st)
 			return st;

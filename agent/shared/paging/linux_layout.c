@@ -10,15 +10,15 @@
 #define IMPOSSIBLE_LEAST 8 /* so many must contradict, */
 #define IMPOSSIBLE_SHARE 8 /* and more than one in so many; the rest is so many times as likely */
 
-static bool in_ram(const struct pte_facts *f, uint64_t pa)
+static bool is_known_ram(const struct pte_facts *f, uint64_t pa)
 {
 	return f->ranges && range_list_find(f->ranges, pa);
 }
 
 static void add_prot_none(struct linux_pte_evidence *ev, unsigned level, uint64_t raw)
 {
-	const bool plain = in_ram(&ev->facts, linux_pte_kept_frame(level, raw, false));
-	const bool inverted = in_ram(&ev->facts, linux_pte_kept_frame(level, raw, true));
+	const bool plain = is_known_ram(&ev->facts, linux_pte_kept_frame(level, raw, false));
+	const bool inverted = is_known_ram(&ev->facts, linux_pte_kept_frame(level, raw, true));
 
 	ev->prot_none++;
 	ev->plain_in_ram += plain && !inverted;
@@ -85,7 +85,7 @@ static uint64_t prot_none_of(const struct linux_pte_evidence *ev, bool inverted)
 }
 
 /* So many against, and so many for it. */
-static bool outweighs(uint64_t against, uint64_t for_it)
+static bool outweighs_clearly(uint64_t against, uint64_t for_it)
 {
 	return against >= IMPOSSIBLE_LEAST && against / IMPOSSIBLE_SHARE > for_it;
 }
@@ -104,13 +104,13 @@ static bool is_impossible(const struct linux_pte_evidence *ev, size_t row)
 	const bool inverted = linux_pte_layouts[row].inverted;
 	const uint64_t neither = ev->tally[row].neither;
 
-	if (outweighs(prot_none_of(ev, !inverted), prot_none_of(ev, inverted)))
+	if (outweighs_clearly(prot_none_of(ev, !inverted), prot_none_of(ev, inverted)))
 		return true;
 	return neither >= IMPOSSIBLE_LEAST && neither > ev->swap / IMPOSSIBLE_SHARE &&
 	       is_explained_elsewhere(ev, row);
 }
 
-static uint64_t explained(const struct linux_pte_evidence *ev, size_t row)
+static uint64_t entries_explained(const struct linux_pte_evidence *ev, size_t row)
 {
 	return ev->tally[row].good + prot_none_of(ev, linux_pte_layouts[row].inverted);
 }
@@ -121,7 +121,7 @@ static size_t best_row(const struct linux_pte_evidence *ev)
 	size_t best = 0;
 
 	for (size_t i = 1; i < linux_pte_layout_count; i++)
-		if (explained(ev, i) > explained(ev, best))
+		if (entries_explained(ev, i) > entries_explained(ev, best))
 			best = i;
 	return best;
 }
@@ -176,7 +176,7 @@ static void choose_option(const struct linux_pte_evidence *ev, size_t row,
 	const struct linux_pte_layout *l = &linux_pte_layouts[row];
 
 	ret->device_private = told ? told : option_of_entries(t);
-	if (told && outweighs(t->only[told == OPTION_OFF], t->only[told == OPTION_ON])) {
+	if (told && outweighs_clearly(t->only[told == OPTION_OFF], t->only[told == OPTION_ON])) {
 		say_option_doubt(ret, told == OPTION_ON, t->only[told == OPTION_OFF]);
 		ret->device_private = OPTION_UNTOLD;
 	}
@@ -195,7 +195,7 @@ static uint32_t types_in_doubt(const struct linux_pte_evidence *ev, size_t best,
 	uint32_t ret = 0;
 
 	for (size_t i = 0; i < linux_pte_layout_count; i++)
-		if (explained(ev, i) == explained(ev, best))
+		if (entries_explained(ev, i) == entries_explained(ev, best))
 			ret |= types_apart(&linux_pte_layouts[best], device, &linux_pte_layouts[i],
 					   device);
 	return ret;
@@ -229,8 +229,8 @@ void linux_pte_choose(const struct linux_pte_evidence *ev, struct linux_pte_choi
 	const size_t row = by_version ? told : best_row(ev);
 
 	*ret = (struct linux_pte_choice){ 0 };
-	ret->by_version_only = by_version && !ev->swap && !explained(ev, row);
-	if (!by_version && !explained(ev, row)) {
+	ret->by_version_only = by_version && !ev->swap && !entries_explained(ev, row);
+	if (!by_version && !entries_explained(ev, row)) {
 		snprintf(ret->reason, sizeof(ret->reason), "no entry tells the layouts apart");
 		return;
 	}

@@ -350,7 +350,7 @@ void pte_marker_name(uint8_t marker, char ret[static PTE_MARKER_NAME_MAX])
  * How well a reading fits
  */
 
-static bool in_ram(const struct pte_facts *f, uint64_t pa)
+static bool is_frame_in_ram(const struct pte_facts *f, uint64_t pa)
 {
 	return f->ranges && range_list_find(f->ranges, pa);
 }
@@ -370,7 +370,8 @@ static bool fits_frame(const struct linux_pte_context *c, const struct pte_facts
 {
 	const uint64_t frame = special_frame(c, slot);
 
-	return !(slot >> frame_bits(c) & ~above) && frame >= FIRST_FRAME && in_ram(f, frame) == ram;
+	return !(slot >> frame_bits(c) & ~above) && frame >= FIRST_FRAME &&
+	       is_frame_in_ram(f, frame) == ram;
 }
 
 /*

@@ -10,7 +10,7 @@
 /* What of an entry says which table it names: accessed and dirty bits come and go. */
 #define NAMES (PTE_FRAME | PTE_PRESENT)
 
-static uint64_t entry_at(const uint8_t *table, size_t i)
+static uint64_t table_entry_at(const uint8_t *table, size_t i)
 {
 	return get_le64(table + 8 * i);
 }
@@ -22,7 +22,7 @@ uint64_t root_user_print(const uint8_t *table)
 	bool any = false;
 
 	for (size_t i = 0; i < ROOT_HALF; i++) {
-		const uint64_t raw = entry_at(table, i);
+		const uint64_t raw = table_entry_at(table, i);
 
 		if (!(raw & PTE_PRESENT))
 			continue;
@@ -37,23 +37,23 @@ uint64_t root_user_print(const uint8_t *table)
  * none does. An entry that does has nothing left of what is compared, and only that becomes
  * negative.
  */
-static bool names_itself(const uint8_t *table, uint64_t pa, uint64_t ignore)
+static bool has_self_entry(const uint8_t *table, uint64_t pa, uint64_t ignore)
 {
 	const uint64_t compared = (PTE_FRAME & ~ignore) | PTE_PRESENT | PTE_LARGE;
 	const uint64_t itself = pa | PTE_PRESENT;
 	uint64_t less = 0;
 
 	for (size_t i = ROOT_HALF; i < TABLE_ENTRIES; i++)
-		less |= ((entry_at(table, i) ^ itself) & compared) - 1;
+		less |= ((table_entry_at(table, i) ^ itself) & compared) - 1;
 	return less >> 63;
 }
 
 uint32_t self_map_index(const uint8_t *table, uint64_t pa, uint64_t ignore)
 {
-	if (!names_itself(table, pa, ignore))
+	if (!has_self_entry(table, pa, ignore))
 		return NO_INDEX;
 	for (uint32_t i = ROOT_HALF; i < TABLE_ENTRIES; i++) {
-		const uint64_t raw = entry_at(table, i);
+		const uint64_t raw = table_entry_at(table, i);
 
 		if ((raw & PTE_PRESENT) && !(raw & PTE_LARGE) && (raw & PTE_FRAME & ~ignore) == pa)
 			return i;
@@ -66,7 +66,7 @@ static void kernel_half_init(struct kernel_half *k, const uint8_t *table,
 {
 	*k = (struct kernel_half){ .self_index = o->self_index, .ignore = o->ignore };
 	for (size_t i = 0; i < ROOT_HALF; i++) {
-		const uint64_t raw = entry_at(table, ROOT_HALF + i);
+		const uint64_t raw = table_entry_at(table, ROOT_HALF + i);
 
 		if (!(raw & PTE_PRESENT) || ROOT_HALF + i == o->self_index)
 			continue;
@@ -75,14 +75,14 @@ static void kernel_half_init(struct kernel_half *k, const uint8_t *table,
 	}
 }
 
-static struct root measure(const struct kernel_half *k, const uint8_t *page, uint64_t pa)
+static struct root measure_root(const struct kernel_half *k, const uint8_t *page, uint64_t pa)
 {
 	struct root r = { .pa = pa };
 
 	for (size_t i = 0; i < ROOT_HALF; i++)
 		r.user += page[8 * i] & 1U;
 	for (size_t i = 0; i < ROOT_HALF; i++) {
-		const uint64_t raw = entry_at(page, ROOT_HALF + i);
+		const uint64_t raw = table_entry_at(page, ROOT_HALF + i);
 
 		if (!(raw & PTE_PRESENT))
 			continue;
@@ -116,12 +116,12 @@ static bool worth_measuring(const struct kernel_half *k, const uint8_t *page, ui
 	unsigned asked = 0, met = 0;
 
 	if (k->self_index != NO_INDEX)
-		return (entry_at(page, k->self_index) & PTE_FRAME & ~k->ignore) == pa;
+		return (table_entry_at(page, k->self_index) & PTE_FRAME & ~k->ignore) == pa;
 	for (size_t i = 0; i < ROOT_HALF && asked < 8; i++) {
 		if (!k->at[i])
 			continue;
 		asked++;
-		met += (entry_at(page, ROOT_HALF + i) & NAMES) == k->at[i];
+		met += (table_entry_at(page, ROOT_HALF + i) & NAMES) == k->at[i];
 	}
 	return met;
 }
@@ -145,7 +145,7 @@ static enum status ask_page(const struct kernel_half *k, const uint8_t *page, ui
 
 	if (!worth_measuring(k, page, pa))
 		return ST_OK;
-	r = measure(k, page, pa);
+	r = measure_root(k, page, pa);
 	return is_root(k, &r) ? add_root(s, &r, e) : ST_OK;
 }
 
@@ -303,7 +303,7 @@ void root_watch_deinit(struct root_watch *w)
 	root_scan_deinit(&w->seen);
 }
 
-static int compare_roots(const void *a, const void *b)
+static int compare_root_places(const void *a, const void *b)
 {
 	const struct root *x = a, *y = b;
 
@@ -317,7 +317,7 @@ static void sort_roots(struct root_scan *s)
 
 	if (!s->count)
 		return;
-	qsort(s->at, s->count, sizeof(*s->at), compare_roots);
+	qsort(s->at, s->count, sizeof(*s->at), compare_root_places);
 	for (size_t i = 1; i < s->count; i++)
 		if (s->at[i].pa != s->at[kept].pa)
 			s->at[++kept] = s->at[i];

@@ -182,7 +182,7 @@ void walk_begin_at(struct walk *w, struct physmem *mem, struct walk_set *set,
 	w->top = level;
 }
 
-static enum walk_event skip(struct walk *w, struct walk_skip s)
+static enum walk_event skip_entry(struct walk *w, struct walk_skip s)
 {
 	w->counts.skipped[s.reason]++;
 	w->skip = s;
@@ -196,7 +196,7 @@ static enum walk_event out_of_budget(struct walk *w)
 	return WALK_END;
 }
 
-static bool names_itself(const struct walk *w, uint64_t pa)
+static bool is_on_walk_path(const struct walk *w, uint64_t pa)
 {
 	for (unsigned l = w->level; l && l <= w->top; l++)
 		if (w->at[l].pa == pa)
@@ -208,7 +208,7 @@ static bool names_itself(const struct walk *w, uint64_t pa)
  * Goes down into the table that `s` speaks of, or says why not. PAE roots share their page with the
  * roots of other processes, so that it is not marked as seen.
  */
-static enum walk_event enter(struct walk *w, struct walk_skip s)
+static enum walk_event enter_table_below(struct walk *w, struct walk_skip s)
 {
 	const uint64_t page = s.target & ~(uint64_t)(PAGE_SIZE - 1);
 	const bool pae_root = w->options.mode == PAGING_PAE && s.level == 3;
@@ -217,20 +217,20 @@ static enum walk_event enter(struct walk *w, struct walk_skip s)
 
 	s.reason = WALK_OUTSIDE;
 	if (!range_list_find(w->mem->ranges, page))
-		return skip(w, s);
+		return skip_entry(w, s);
 	s.reason = WALK_SELF;
-	if (w->set && names_itself(w, page))
-		return skip(w, s);
+	if (w->set && is_on_walk_path(w, page))
+		return skip_entry(w, s);
 	s.reason = WALK_SEEN;
 	if (marks && walk_set_has(w->set, page))
-		return skip(w, s);
+		return skip_entry(w, s);
 	if (!walk_budget_take(w->options.budget))
 		return out_of_budget(w);
 	if (marks)
 		walk_set_mark(w->set, page);
 	s.reason = WALK_UNREADABLE;
 	if (!physmem_read_page(w->mem, page, t->bytes, &t->when))
-		return skip(w, s);
+		return skip_entry(w, s);
 	t->pa = page;
 	t->va = s.va;
 	t->next = 0;
@@ -248,13 +248,13 @@ static enum walk_event enter_root(struct walk *w)
 	enum walk_event event;
 
 	w->begun = true;
-	event = enter(w, s);
+	event = enter_table_below(w, s);
 	if (event == WALK_SKIP)
 		w->stop = WALK_NO_ROOT;
 	return event;
 }
 
-static enum walk_event leaf(struct walk *w, const struct walk_leaf *l)
+static enum walk_event tell_leaf(struct walk *w, const struct walk_leaf *l)
 {
 	if (l->entry.kind == ENTRY_LEAF)
 		w->counts.leaves[l->level]++;
@@ -265,7 +265,7 @@ static enum walk_event leaf(struct walk *w, const struct walk_leaf *l)
 }
 
 /* The next entry of the current table. WALK_END: there is nothing to tell of it. */
-static enum walk_event step(struct walk *w)
+static enum walk_event step_table(struct walk *w)
 {
 	struct walk__level *t = &w->at[w->level];
 	const size_t i = t->next++;
@@ -281,13 +281,13 @@ static enum walk_event step(struct walk *w)
 		return WALK_END;
 	s = (struct walk_skip){ WALK_RESERVED, w->level - 1, raw, t->pa + at, e.va, e.frame };
 	if (e.kind == ENTRY_TABLE)
-		return enter(w, s);
+		return enter_table_below(w, s);
 	if (e.kind == ENTRY_RESERVED)
-		return skip(w, s);
-	return leaf(w, &(struct walk_leaf){ e, w->level, raw, t->pa + at, t->when });
+		return skip_entry(w, s);
+	return tell_leaf(w, &(struct walk_leaf){ e, w->level, raw, t->pa + at, t->when });
 }
 
-static void leave(struct walk *w)
+static void leave_table(struct walk *w)
 {
 	w->level = w->level == w->top ? 0 : w->level + 1;
 }
@@ -300,10 +300,10 @@ enum walk_event walk_next(struct walk *w)
 		enum walk_event event;
 
 		if (w->at[w->level].next == w->at[w->level].end) {
-			leave(w);
+			leave_table(w);
 			continue;
 		}
-		event = step(w);
+		event = step_table(w);
 		if (event != WALK_END)
 			return event;
 	}
@@ -340,7 +340,7 @@ void virt_find(const struct virt *v, uint64_t va, struct virt_end *ret)
 }
 
 /* `*left`: how many bytes from `va` on lie in the same leaf, one behind the other in memory. */
-static bool translate(const struct virt *v, uint64_t va, uint64_t *ret, uint64_t *left)
+static bool translate_with_rest(const struct virt *v, uint64_t va, uint64_t *ret, uint64_t *left)
 {
 	struct virt_end end;
 
@@ -358,13 +358,13 @@ bool virt_translate(const struct virt *v, uint64_t va, uint64_t *ret)
 {
 	uint64_t left;
 
-	return translate(v, va, ret, &left);
+	return translate_with_rest(v, va, ret, &left);
 }
 
 /* Whole pages of what is read at once, such as types and symbols. */
 #define READ_RUN 32
 
-static size_t read_pages(const struct virt *v, uint64_t pa, uint8_t *out, size_t pages)
+static size_t read_virt_pages(const struct virt *v, uint64_t pa, uint8_t *out, size_t pages)
 {
 	struct physmem_page status[READ_RUN];
 	size_t n = 0;
@@ -385,7 +385,7 @@ static bool read_leaf(const struct virt *v, uint64_t pa, uint8_t *out, size_t le
 		size_t part = MIN(len, PAGE_SIZE - (size_t)(pa % PAGE_SIZE));
 
 		if (pa % PAGE_SIZE == 0 && len >= 2 * PAGE_SIZE) {
-			part = read_pages(v, pa, out, len / PAGE_SIZE) * PAGE_SIZE;
+			part = read_virt_pages(v, pa, out, len / PAGE_SIZE) * PAGE_SIZE;
 			if (!part)
 				return false;
 		} else if (!walk_budget_take(v->budget) || !physmem_read(v->mem, pa, out, part)) {
@@ -406,7 +406,7 @@ bool virt_read(const struct virt *v, uint64_t va, void *buf, size_t len)
 		uint64_t pa, left;
 		size_t part;
 
-		if (!translate(v, va, &pa, &left))
+		if (!translate_with_rest(v, va, &pa, &left))
 			return false;
 		part = (size_t)MIN(len, left);
 		if (!read_leaf(v, pa, out, part))

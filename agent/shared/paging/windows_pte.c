@@ -77,7 +77,7 @@ _Static_assert(ARRAY_SIZE(win_pte_layouts) <= WIN_LAYOUTS_MAX, "WIN_LAYOUTS_MAX"
  * above all memory. Where the bits were set already, SwizzleBit remembers it. Clearing is right
  * also for entries that were written before the mask existed, which an exclusive-or is not.
  */
-static uint64_t unswizzle(const struct win_pte_context *c, uint64_t raw)
+static uint64_t unswizzle_windows_pte(const struct win_pte_context *c, uint64_t raw)
 {
 	const struct win_pte_layout *l = c->layout;
 
@@ -104,7 +104,7 @@ static struct pte decode_transition(const struct win_pte_context *c, uint64_t ra
 		.state = PTE_TRANSITION,
 		.raw = raw,
 		.has_frame = true,
-		.frame = unswizzle(c, raw) & FRAME,
+		.frame = unswizzle_windows_pte(c, raw) & FRAME,
 		.protection = PROTECTION(raw),
 	};
 }
@@ -112,7 +112,7 @@ static struct pte decode_transition(const struct win_pte_context *c, uint64_t ra
 /* Bits 16 to 63, or 12 to 53 where there are indexes. */
 static uint64_t object_of(const struct win_pte_context *c, uint64_t raw)
 {
-	const uint64_t plain = unswizzle(c, raw);
+	const uint64_t plain = unswizzle_windows_pte(c, raw);
 
 	if (c->layout->indexed)
 		return plain >> 12 & ((UINT64_C(1) << 42) - 1);
@@ -157,7 +157,7 @@ static uint64_t store_key(uint32_t file, uint32_t slot)
  */
 static struct pte decode_software(const struct win_pte_context *c, uint64_t raw, bool hardware)
 {
-	const uint32_t slot = HIGH(unswizzle(c, raw));
+	const uint32_t slot = HIGH(unswizzle_windows_pte(c, raw));
 	struct pte p = {
 		.state = PTE_PAGE_FILE,
 		.raw = raw,
@@ -319,7 +319,7 @@ static unsigned first_free_bit(const struct pte_facts *f)
  */
 #define STRAYS_ONE_IN 32
 
-static uint64_t find_mask(const struct win_pte_evidence *ev)
+static uint64_t find_invalid_mask(const struct win_pte_evidence *ev)
 {
 	const unsigned first = first_free_bit(&ev->facts);
 	uint64_t mask = 0;
@@ -341,7 +341,7 @@ static int per_mille(uint64_t part, uint64_t whole)
  * files that exist, slots that fit and unused bits that are clear; up to 250 for the allocated bit,
  * which older layouts lack.
  */
-static int score(const struct win_pte_evidence *ev, size_t i, uint64_t mask)
+static int score_layout(const struct win_pte_evidence *ev, size_t i, uint64_t mask)
 {
 	const struct pte_tally *t = &ev->tally[i];
 	int points = 0;
@@ -382,13 +382,13 @@ static bool version_decides(uint32_t build)
 
 void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *ret)
 {
-	const uint64_t mask = find_mask(ev);
+	const uint64_t mask = find_invalid_mask(ev);
 	const size_t hint = by_version(ev->facts.version);
 	size_t best = 0;
 
 	*ret = (struct win_pte_choice){ .context = { .store = -1 } };
 	for (size_t i = 0; i < win_pte_layout_count; i++) {
-		ret->scores[i] = score(ev, i, mask) + (ev->facts.version && i == hint);
+		ret->scores[i] = score_layout(ev, i, mask) + (ev->facts.version && i == hint);
 		if (ret->scores[i] > ret->scores[best])
 			best = i;
 	}

@@ -31,7 +31,7 @@ struct address_parts {
 	size_t scheme, user, shown, rest; /* their lengths */
 };
 
-static struct address_parts take_apart(const char *address)
+static struct address_parts split_address(const char *address)
 {
 	const char *from = strstr(address, "://"), *host = from ? from + 3 : address;
 	/* A key of S3 may have a '?' in its name, and what s3 must not show is no part of it. */
@@ -50,14 +50,14 @@ static struct address_parts take_apart(const char *address)
 
 bool address_is_secret(const char *address)
 {
-	const struct address_parts a = take_apart(address);
+	const struct address_parts a = split_address(address);
 
 	return a.user || a.rest;
 }
 
 char *address_shown(const char *address)
 {
-	const struct address_parts a = take_apart(address);
+	const struct address_parts a = split_address(address);
 	char *ret;
 
 	if (asprintf(&ret, "%.*s%.*s", (int)a.scheme, address, (int)a.shown,

@@ -136,7 +136,7 @@ enum status cli_usage(const struct cli *cli, struct err *e, const char *fmt, ...
 }
 
 /* Decimal or 0x...; `rest` is what follows the digits. False if there are none, or too many. */
-static bool parse_number(const char *text, uint64_t *ret, const char **rest)
+static bool parse_unsigned(const char *text, uint64_t *ret, const char **rest)
 {
 	const int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
 	char *end;
@@ -157,7 +157,7 @@ enum status cli_parse_size(const char *text, uint64_t *ret, struct err *e)
 	unsigned shift = 0;
 	uint64_t n;
 
-	if (!parse_number(text, &n, &rest))
+	if (!parse_unsigned(text, &n, &rest))
 		return err_set(e, ST_USAGE, "takes a size such as 4096, 64K, 16M or 2G");
 	if (*rest) {
 		unit = strchr(units, toupper((unsigned char)*rest));
@@ -176,7 +176,7 @@ static enum status parse_uint(const struct option_def *o, const char *text, void
 	const char *rest;
 	uint64_t n;
 
-	if (!parse_number(text, &n, &rest) || *rest || n < o->min || n > o->max)
+	if (!parse_unsigned(text, &n, &rest) || *rest || n < o->min || n > o->max)
 		return err_set(e, ST_USAGE, "takes a number from %" PRIu64 " to %" PRIu64, o->min,
 			       o->max);
 	memcpy(at, &n, sizeof(n));
@@ -246,8 +246,8 @@ static enum status parse_parsed(const struct option_def *o, const char *text, vo
 	return st == ST_USAGE && !e->message[0] ? err_words(o, e) : st;
 }
 
-static enum status parse_value(const struct option_def *o, const char *text, void *at,
-			       struct err *e)
+static enum status parse_option_value(const struct option_def *o, const char *text, void *at,
+				      struct err *e)
 {
 	switch (o->kind) {
 	case OPTION_FLAG:
@@ -274,8 +274,8 @@ static enum status parse_value(const struct option_def *o, const char *text, voi
 }
 
 /* Stores one option; `as` is how the user wrote it. */
-static enum status take_option(struct cli *cli, size_t index, const char *as, const char *text,
-			       struct err *e)
+static enum status store_option(struct cli *cli, size_t index, const char *as, const char *text,
+				struct err *e)
 {
 	const struct option_def *o = cli_option(cli->command, index);
 	size_t at = o->offset;
@@ -285,7 +285,7 @@ static enum status take_option(struct cli *cli, size_t index, const char *as, co
 	char hint[WORDS_HINT_MAX];
 	enum status st;
 
-	st = parse_value(o, text, values + at, &why);
+	st = parse_option_value(o, text, values + at, &why);
 	if (st == ST_USAGE) {
 		words_hint(cli__suggestion_at, o, "", text, strlen(text), hint);
 		return cli_usage(cli, e, "%s %s, not '%.100s'%s", as, why.message, text, hint);
@@ -321,7 +321,7 @@ static enum status take_long(struct cli *cli, int *at, struct err *e)
 			return cli_usage(cli, e, "%s needs a value", as);
 		text = cli->argv[++*at];
 	}
-	return take_option(cli, index, as, text, e);
+	return store_option(cli, index, as, text, e);
 }
 
 /* argv[*at] is "-x", "-xyz" or "-xvalue". */
@@ -340,14 +340,14 @@ static enum status take_short(struct cli *cli, int *at, struct err *e)
 			return st;
 		o = cli_option(cli->command, index);
 		if (o->kind == OPTION_FLAG) {
-			st = take_option(cli, index, as, NULL, e);
+			st = store_option(cli, index, as, NULL, e);
 			if (st || cli->globals.help)
 				return st;
 			continue;
 		}
 		if (!*text && *at + 1 >= cli->argc)
 			return cli_usage(cli, e, "%s needs a value", as);
-		return take_option(cli, index, as, *text ? text : cli->argv[++*at], e);
+		return store_option(cli, index, as, *text ? text : cli->argv[++*at], e);
 	}
 	return ST_OK;
 }

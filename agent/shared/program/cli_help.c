@@ -87,7 +87,7 @@ static void help_option(const struct command *c, size_t i, FILE *to)
 }
 
 /* As a table has it: without a capital, and without a full stop. */
-static void put_sentence(FILE *to, const char *text)
+static void put_help_sentence(FILE *to, const char *text)
 {
 	char line[200];
 
@@ -110,7 +110,7 @@ char *cli_example_line(const struct program *p, const struct cli_example *x)
 	return fclose(line) ? free(ret), NULL : ret;
 }
 
-static void put_examples(const struct program *p, const struct command *c, FILE *to)
+static void put_help_examples(const struct program *p, const struct command *c, FILE *to)
 {
 	if (c->examples[0].text)
 		fprintf(to, "\nExamples:\n");
@@ -125,7 +125,7 @@ static void put_examples(const struct program *p, const struct command *c, FILE 
 	}
 }
 
-static void put_own_options(const struct command *c, FILE *to)
+static void put_help_options(const struct command *c, FILE *to)
 {
 	const char *last = NULL;
 
@@ -145,9 +145,9 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 		c->operands.text ? " " : "", c->operands.text && !c->operands.min ? "[" : "",
 		c->operands.text ? c->operands.text : "",
 		c->operands.text && !c->operands.min ? "]" : "");
-	put_sentence(to, c->summary);
-	put_examples(p, c, to);
-	put_own_options(c, to);
+	put_help_sentence(to, c->summary);
+	put_help_examples(p, c, to);
+	put_help_options(c, to);
 	fprintf(to, "\nGeneral options:\n");
 	for (size_t i = cli_own_options(c); cli_option(c, i); i++)
 		help_option(c, i, to);
@@ -187,7 +187,7 @@ static const char abbreviations[] =
 	"out in\n"
 	"scripts: a later version may add another that starts the same way.\n";
 
-static void put_group(const struct program *p, size_t group, const char *heading, FILE *to)
+static void put_command_group(const struct program *p, size_t group, const char *heading, FILE *to)
 {
 	bool any = false;
 
@@ -207,9 +207,9 @@ static void put_group(const struct program *p, size_t group, const char *heading
 static void put_groups(const struct program *p, FILE *to)
 {
 	if (!p->n_groups)
-		put_group(p, 0, "Commands", to);
+		put_command_group(p, 0, "Commands", to);
 	for (size_t i = 0; i < p->n_groups; i++)
-		put_group(p, i, p->groups[i], to);
+		put_command_group(p, i, p->groups[i], to);
 }
 
 void cli_help_program(const struct program *p, FILE *to)
@@ -217,7 +217,7 @@ void cli_help_program(const struct program *p, FILE *to)
 	char line[200];
 
 	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
-	put_sentence(to, p->summary);
+	put_help_sentence(to, p->summary);
 	put_groups(p, to);
 	fprintf(to, "\nGeneral options:\n");
 	for (size_t i = 0; cli_option(NULL, i); i++)

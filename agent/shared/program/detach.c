@@ -12,7 +12,7 @@
 #include "formats/base/defs.h"
 
 /* All or nothing that matters: who does not read any more is not told. */
-static void put_all(int fd, const char *p, size_t len)
+static void write_to_waiting(int fd, const char *p, size_t len)
 {
 	while (len) {
 		const ssize_t n = write(fd, p, (unsigned)len);
@@ -49,13 +49,13 @@ struct told {
 	bool whole; /* and the line feed behind the object */
 };
 
-static void take(struct told *t, const char *p, size_t len)
+static void take_told_bytes(struct told *t, const char *p, size_t len)
 {
 	const char *nul = t->ready ? NULL : memchr(p, '\0', len);
 	const size_t front = nul ? (size_t)(nul - p) : len;
 
 	if (!t->ready)
-		put_all(STDERR_FILENO, p, front);
+		write_to_waiting(STDERR_FILENO, p, front);
 	if (nul) {
 		p = nul + 1;
 		len -= front + 1;
@@ -72,7 +72,7 @@ static void take(struct told *t, const char *p, size_t len)
 }
 
 /* To the end of the pipe, which comes when the new process has let go, or has ended. */
-static void listen(int pipe, struct told *t)
+static void listen_to_detached(int pipe, struct told *t)
 {
 	bool passed = false;
 	char piece[1024];
@@ -88,7 +88,7 @@ static void listen(int pipe, struct told *t)
 			continue;
 		if (n <= 0)
 			return;
-		take(t, piece, (size_t)n);
+		take_told_bytes(t, piece, (size_t)n);
 	}
 }
 
@@ -101,7 +101,7 @@ enum status detach_begin(bool *ret_here, struct err *e)
 	*ret_here = !st && pipe < 0;
 	if (st || *ret_here)
 		return st;
-	listen(pipe, &t);
+	listen_to_detached(pipe, &t);
 	close(pipe);
 	if (!t.ready) {
 		st = detach__end(&code, e);
@@ -118,7 +118,7 @@ enum status detach_begin(bool *ret_here, struct err *e)
 
 void detach_ready_silently(void)
 {
-	put_all(STDERR_FILENO, "", 1);
+	write_to_waiting(STDERR_FILENO, "", 1);
 	detach__let_go();
 }
 
@@ -139,7 +139,7 @@ enum status detach_ready(json_t *doc, struct err *e)
 			DETACH_LINE_MAX);
 	/* One write below PIPE_BUF (POSIX: 512, Linux: 4096): nobody sees half of it. */
 	snprintf(line, sizeof(line), "%c%s\n", '\0', text);
-	put_all(STDERR_FILENO, line, len + 2);
+	write_to_waiting(STDERR_FILENO, line, len + 2);
 	detach__let_go();
 	return ST_OK;
 }

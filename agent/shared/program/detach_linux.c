@@ -35,7 +35,7 @@ static struct {
 	size_t count, room;
 } detached;
 
-static void note(int fd)
+static void note_descriptor(int fd)
 {
 	struct stat sb;
 
@@ -65,12 +65,12 @@ static void note_inherited(void)
 		const long most = sysconf(_SC_OPEN_MAX);
 
 		for (int fd = 0; fd < DESCRIPTORS_MAX && (most < 0 || fd < most); fd++)
-			note(fd);
+			note_descriptor(fd);
 		return;
 	}
 	while ((entry = readdir(folder)))
 		if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(folder))
-			note(atoi(entry->d_name));
+			note_descriptor(atoi(entry->d_name));
 	closedir(folder);
 }
 

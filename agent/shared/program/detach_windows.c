@@ -32,7 +32,7 @@ static void streams_deinit(struct streams *s)
 	cleanup_handle(&s->err);
 }
 
-static HANDLE open_nothing(void)
+static HANDLE open_nul(void)
 {
 	SECURITY_ATTRIBUTES inherit = { .nLength = sizeof(inherit), .bInheritHandle = TRUE };
 
@@ -51,14 +51,14 @@ static HANDLE inheritable_stdin(void)
 	    DuplicateHandle(GetCurrentProcess(), own, GetCurrentProcess(), &ret, 0, TRUE,
 			    DUPLICATE_SAME_ACCESS))
 		return ret;
-	return open_nothing();
+	return open_nul();
 }
 
-static bool make_streams(struct streams *ret, HANDLE *ret_read)
+static bool make_child_streams(struct streams *ret, HANDLE *ret_read)
 {
 	SECURITY_ATTRIBUTES own = { .nLength = sizeof(own) };
 
-	*ret = (struct streams){ .in = inheritable_stdin(), .out = open_nothing() };
+	*ret = (struct streams){ .in = inheritable_stdin(), .out = open_nul() };
 	return CreatePipe(ret_read, &ret->err, &own, 0) &&
 	       SetHandleInformation(ret->err, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
 }
@@ -67,7 +67,7 @@ static bool make_streams(struct streams *ret, HANDLE *ret_read)
  * First out of the job, as management channels end with their job everything that they started;
  * then, if the job does not allow that, in it.
  */
-static bool create(STARTUPINFOEXW *start, PROCESS_INFORMATION *ret)
+static bool create_detached(STARTUPINFOEXW *start, PROCESS_INFORMATION *ret)
 {
 	wchar_t self[32768];
 	_cleanup_free_ wchar_t *line = wcsdup(GetCommandLineW());
@@ -105,7 +105,7 @@ static bool create_with(const struct streams *s, PROCESS_INFORMATION *ret)
 	}
 	ok = UpdateProcThreadAttribute(start.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
 				       list, sizeof(list), NULL, NULL) &&
-	     create(&start, ret);
+	     create_detached(&start, ret);
 	DeleteProcThreadAttributeList(start.lpAttributeList);
 	free(start.lpAttributeList);
 	return ok;
@@ -125,7 +125,7 @@ enum status detach__start(int *ret_pipe, struct err *e)
 		return ST_OK;
 	}
 	SetEnvironmentVariableW(MARK, L"1");
-	ok = make_streams(&s, &pipe) && create_with(&s, &process);
+	ok = make_child_streams(&s, &pipe) && create_with(&s, &process);
 	failed = GetLastError();
 	SetEnvironmentVariableW(MARK, NULL);
 	streams_deinit(&s);

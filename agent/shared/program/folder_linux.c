@@ -15,7 +15,7 @@ bool folder_is(const char *path)
 }
 
 /* Not every file system tells it with the name. */
-static enum folder_kind kind_of(DIR *d, const char *name)
+static enum folder_kind folder_entry_kind(DIR *d, const char *name)
 {
 	struct stat s;
 
@@ -38,7 +38,7 @@ enum status folder_list(const char *path, folder_fn *fn, void *arg, struct err *
 		const char *name = entry->d_name;
 
 		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
-			st = fn(arg, name, kind_of(d, name), e);
+			st = fn(arg, name, folder_entry_kind(d, name), e);
 	}
 	if (!st && errno)
 		st = err_from_errno(e, ST_INPUT, errno, "%s", path);

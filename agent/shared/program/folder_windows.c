@@ -15,21 +15,23 @@ bool folder_is(const char *path)
 	return attributes != INVALID_FILE_ATTRIBUTES && attributes & FILE_ATTRIBUTE_DIRECTORY;
 }
 
-static enum folder_kind kind_of(const WIN32_FIND_DATAW *f)
+static enum folder_kind folder_entry_kind(const WIN32_FIND_DATAW *f)
 {
 	if (f->dwFileAttributes & (FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DEVICE))
 		return FOLDER_OTHER;
 	return f->dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY ? FOLDER_FOLDER : FOLDER_FILE;
 }
 
-static enum status found(const WIN32_FIND_DATAW *f, folder_fn *fn, void *arg, struct err *e)
+static enum status call_for_entry(const WIN32_FIND_DATAW *f, folder_fn *fn, void *arg,
+				  struct err *e)
 {
 	_cleanup_free_ char *name = win32_utf8(f->cFileName);
 
 	if (!name)
 		return err_nomem(e);
-	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? fn(arg, name, kind_of(f), e)
-								 : ST_OK;
+	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0
+		       ? fn(arg, name, folder_entry_kind(f), e)
+		       : ST_OK;
 }
 
 static wchar_t *pattern_of(const char *path)
@@ -54,7 +56,7 @@ enum status folder_list(const char *path, folder_fn *fn, void *arg, struct err *
 	if (h == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_INPUT, GetLastError(), "%s", path);
 	do {
-		st = found(&f, fn, arg, e);
+		st = call_for_entry(&f, fn, arg, e);
 	} while (!st && FindNextFileW(h, &f));
 	if (!st && GetLastError() != ERROR_NO_MORE_FILES)
 		st = err_from_win32(e, ST_INPUT, GetLastError(), "%s", path);

@@ -38,7 +38,7 @@ static void on_question(int number)
 	progress_ask();
 }
 
-static void handle(int number)
+static void install_handler(int number)
 {
 	/* No SA_RESTART: a wait in open() of a FIFO is to end. */
 	struct sigaction action = { .sa_handler = on_signal };
@@ -60,7 +60,7 @@ static void handle_question(void)
 }
 
 /* A mask is inherited, too: who started us may have blocked what is to stop us. */
-static void unblock(void)
+static void unblock_signals(void)
 {
 	sigset_t ours;
 
@@ -75,10 +75,10 @@ static void unblock(void)
 void interrupt_init(void)
 {
 	handle_question();
-	handle(SIGINT);
-	handle(SIGTERM);
-	handle(SIGHUP);
+	install_handler(SIGINT);
+	install_handler(SIGTERM);
+	install_handler(SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write too: EFBIG */
-	unblock();
+	unblock_signals();
 }

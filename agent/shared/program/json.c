@@ -161,7 +161,7 @@ struct gathered {
 	size_t count;
 };
 
-static int gather(const char *p, size_t len, void *to)
+static int gather_json_text(const char *p, size_t len, void *to)
 {
 	struct gathered *g = to;
 
@@ -187,8 +187,8 @@ enum status json_print(json_t *doc, size_t flags, struct err *e)
 	if (!doc)
 		return err_nomem(e);
 	g.count = 0;
-	dump(doc, gather, &g, flags);
-	gather("\n", 1, &g);
+	dump(doc, gather_json_text, &g, flags);
+	gather_json_text("\n", 1, &g);
 	fwrite(g.at, 1, g.count, stdout); /* what it refused, main() finds when it closes it */
 	json_decref(doc);
 	return ST_OK;

@@ -7,7 +7,7 @@
 
 #include "formats/base/os.h"
 
-static enum status read_all(int fd, const char *path, struct key_text *t, struct err *e)
+static enum status read_key_text(int fd, const char *path, struct key_text *t, struct err *e)
 {
 	ssize_t n = 1;
 
@@ -35,7 +35,7 @@ enum status key_file_read(const char *path, struct key_text *ret, struct err *e)
 	*ret = (struct key_text){ .at = sodium_malloc(KEY_FILE_MAX) };
 	if (!ret->at)
 		return err_nomem(e);
-	st = read_all(fd, path, ret, e);
+	st = read_key_text(fd, path, ret, e);
 	if (st)
 		key_text_wipe(ret);
 	return st;

@@ -95,7 +95,7 @@ static void write_log(const char *text, size_t len)
 }
 
 /* One write, so that other programs' lines do not land in the middle of ours. */
-static void put_line(const char *line)
+static void put_log_line(const char *line)
 {
 	static const char erase[] = "\r\033[K";
 	char all[sizeof(erase) + MESSAGE_MAX * 2 + sizeof(the_log.status)];
@@ -126,7 +126,7 @@ static void show_json(const char *line)
 	static const char schema[] = "{\"schema\": \"" JSON_SCHEMA("event") "\", ";
 	_cleanup_free_ char *all = NULL;
 
-	/* An object with members: `line` begins with a brace. One write, as in put_line(). */
+	/* An object with members: `line` begins with a brace. One write, as in put_log_line(). */
 	if (asprintf(&all, "%s%s", schema, line + 1) < 0) {
 		all = NULL;
 		the_log.lost++;
@@ -173,7 +173,7 @@ static char *json_line(const char *level, const struct json_field *fields, const
 	return line;
 }
 
-static bool is_shown(enum log_level level)
+static bool is_level_shown(enum log_level level)
 {
 	const struct log_config *c = &the_log.config;
 
@@ -189,7 +189,7 @@ static void show_human(enum log_level level, const char *message)
 
 	snprintf(text, sizeof(text), "ramseal: %s%s", levels[level].label, message);
 	text_printable(text, line, sizeof(line));
-	put_line(line);
+	put_log_line(line);
 }
 
 void log_write(enum log_level level, const struct json_field *fields, const char *event,
@@ -208,9 +208,9 @@ void log_write(enum log_level level, const struct json_field *fields, const char
 	locked = lock_log();
 	/* Consumes the fields, and so is made even if nobody looks at it. */
 	json = json_line(levels[level].name, fields, event, message);
-	if (is_shown(level) && !the_log.config.json)
+	if (is_level_shown(level) && !the_log.config.json)
 		show_human(level, message);
-	else if (is_shown(level) && json)
+	else if (is_level_shown(level) && json)
 		show_json(json);
 	if (the_log.tee && json && !in_tee && !is_apart) {
 		in_tee = true;

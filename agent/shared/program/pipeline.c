@@ -82,7 +82,7 @@ static void *work_thread(void *arg)
 }
 
 /* The first failure of the drain ends the run: whoever fills, learns it from p->st. */
-static void fail(struct pipeline *p, enum status st, const struct err *why)
+static void fail_pipeline(struct pipeline *p, enum status st, const struct err *why)
 {
 	p->st = st;
 	p->err = *why;
@@ -146,7 +146,7 @@ static void *drain_thread(void *arg)
 			share_give_way(&meter);
 			pthread_mutex_lock(&p->lock);
 			if (st)
-				fail(p, st, &s->err);
+				fail_pipeline(p, st, &s->err);
 		}
 		p->drained++;
 		pthread_cond_signal(&p->room);
@@ -203,7 +203,7 @@ static void wait_for_the_rest(struct pipeline *p)
 }
 
 /* Whoever fills keeps his priority, and gives way between two items only. */
-static enum status fill_all(void *arg, struct err *e)
+static enum status fill_as_reader(void *arg, struct err *e)
 {
 	struct share_meter meter;
 	enum status st;
@@ -215,7 +215,7 @@ static enum status fill_all(void *arg, struct err *e)
 	return st;
 }
 
-static void stop(struct pipeline *p)
+static void stop_pipeline(struct pipeline *p)
 {
 	pthread_mutex_lock(&p->lock);
 	p->full_stop = true;
@@ -266,9 +266,9 @@ static bool run_threads(struct pipeline *p, unsigned workers, enum status *ret, 
 	p->started = start_workers(p, worker, workers);
 	ran = p->started;
 	if (ran)
-		*ret = p->filler.run ? p->filler.run(p->filler.with, fill_all, p, e)
-				     : fill_all(p, e);
-	stop(p);
+		*ret = p->filler.run ? p->filler.run(p->filler.with, fill_as_reader, p, e)
+				     : fill_as_reader(p, e);
+	stop_pipeline(p);
 	end_workers(p, worker);
 	pthread_join(drain, NULL);
 	if (ran && p->st) {

@@ -249,7 +249,7 @@ static void show_event(const struct progress_numbers *n, uint64_t elapsed, const
 		log_progress(fields);
 }
 
-static void show(struct progress *p, uint64_t now)
+static void show_progress(struct progress *p, uint64_t now)
 {
 	if (p->show == PROGRESS_BAR)
 		show_bar(p);
@@ -259,7 +259,7 @@ static void show(struct progress *p, uint64_t now)
 }
 
 /* Where nothing is shown nobody has kept a rate: then it is the one over all. */
-static void answer(const struct progress *p, uint64_t now)
+static void answer_progress(const struct progress *p, uint64_t now)
 {
 	struct progress_numbers n = p->numbers;
 	char line[LINE_MAX_CHARS], label[LABEL_MAX * 4];
@@ -282,13 +282,13 @@ void progress_update(struct progress *p, uint64_t done, uint64_t unreadable)
 		atomic_store_explicit(&seen.unreadable, unreadable, memory_order_relaxed);
 	}
 	if (atomic_load_explicit(&asked, memory_order_relaxed) && atomic_exchange(&asked, false))
-		answer(p, clock_mono_ns());
+		answer_progress(p, clock_mono_ns());
 	if (p->show == PROGRESS_NONE)
 		return;
 	now = clock_mono_ns();
 	sample_rate(p, now);
 	if (now - p->shown_ns >= (p->show == PROGRESS_BAR ? BAR_INTERVAL_NS : EVENT_INTERVAL_NS))
-		show(p, now);
+		show_progress(p, now);
 }
 
 void progress_finish(struct progress *p)
@@ -300,6 +300,6 @@ void progress_finish(struct progress *p)
 		log_status_line(NULL);
 	p->numbers.rate = rate_over(p->numbers.done, now - p->begin_ns);
 	if (p->show == PROGRESS_EVENTS)
-		show(p, now);
+		show_progress(p, now);
 	p->show = PROGRESS_NONE;
 }

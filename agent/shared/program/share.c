@@ -135,7 +135,7 @@ void share_meter_begin(struct share_meter *m, enum share_role role)
 }
 
 /* A quarter of all that may be lost must be there before one steps back again. */
-static void step(struct share_meter *m, const struct share_span *now, uint64_t left)
+static void step_share(struct share_meter *m, const struct share_span *now, uint64_t left)
 {
 	const bool forward =
 		m->forward ? (double)left < SHARE_LOSS_MAX / 4. * (double)now->cpu_ns : !left;
@@ -168,7 +168,7 @@ void share_give_way(struct share_meter *m)
 	if (span.cpu_ns < SPAN_NS)
 		return;
 	left = share_loss_left_ns(&now, m->paused_ns);
-	step(m, &now, left);
+	step_share(m, &now, left);
 	look_for_others(m);
 	if (share.pauses && m->role != SHARE_WRITING && m->others && !m->forward)
 		pause_for(m, MIN(share_pause_ns(share.nice, m->cpus, &span), left));

@@ -23,7 +23,7 @@
 #define KEPT_FREE  (8 << 20)
 
 /* In a chroot there may be no /dev/null, but there is a root: an O_PATH of it refuses every use. */
-static int open_nothing(int flags)
+static int open_dev_null(int flags)
 {
 	const int fd = open("/dev/null", flags);
 
@@ -39,12 +39,12 @@ static void keep_standard_descriptors(void)
 {
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-			open_nothing(fd ? O_RDONLY : O_WRONLY);
+			open_dev_null(fd ? O_RDONLY : O_WRONLY);
 }
 
 void startup_drop_streams(void)
 {
-	const int nothing = open_nothing(O_RDWR);
+	const int nothing = open_dev_null(O_RDWR);
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (nothing < 0 || dup2(nothing, fd) < 0)

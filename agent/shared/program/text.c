@@ -100,7 +100,7 @@ void text_tail(const char *text, size_t columns, char *ret, size_t size)
 	snprintf(ret, size, "...%s", text);
 }
 
-static int hex_digit(char c)
+static int hex_digit_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -112,7 +112,7 @@ static int hex_digit(char c)
 bool text_from_hex(const char *text, size_t digits, uint8_t *ret)
 {
 	for (size_t i = 0; i < digits; i += 2) {
-		const int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+		const int high = hex_digit_value(text[i]), low = hex_digit_value(text[i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;

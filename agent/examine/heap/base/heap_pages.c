@@ -5,7 +5,7 @@
 #include "formats/base/bytes.h"
 
 /* The page becomes that of the last call; false: no more are to be asked for. */
-static bool enter(struct heap_pages *p, uint64_t page)
+static bool enter_heap_page(struct heap_pages *p, uint64_t page)
 {
 	if (p->has && p->va == page)
 		return true;
@@ -26,7 +26,8 @@ static bool enter(struct heap_pages *p, uint64_t page)
 /* True if such bytes of one page can't be had; false: read it, or see its note. */
 static bool is_lost(struct heap_pages *p, uint64_t va, size_t size)
 {
-	return size > PAGE_SIZE - va % PAGE_SIZE || !enter(p, va & ~(uint64_t)(PAGE_SIZE - 1)) ||
+	return size > PAGE_SIZE - va % PAGE_SIZE ||
+	       !enter_heap_page(p, va & ~(uint64_t)(PAGE_SIZE - 1)) ||
 	       (p->note ? heap__note_is_lost(p) : p->loaded && !p->bytes);
 }
 

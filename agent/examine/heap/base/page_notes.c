@@ -44,7 +44,7 @@ static size_t bitmap_words(bool wide)
  * What is wanted of a page
  */
 
-static void want(struct heap_notes *n, size_t at, size_t size)
+static void want_bytes(struct heap_notes *n, size_t at, size_t size)
 {
 	for (size_t i = at / PIECE; i < (at + size + PIECE - 1) / PIECE; i++)
 		n->wanted[i / 64] |= UINT64_C(1) << i % 64;
@@ -56,7 +56,7 @@ static void want_names(struct heap_notes *n, const struct notes_part *p, const u
 
 	for (size_t at = 0; at < PAGE_SIZE; at += size)
 		if ((p->wide ? get_le64(page + at) : get_le32(page + at)) == p->heap)
-			want(n, at, size);
+			want_bytes(n, at, size);
 }
 
 static void want_extensions(struct heap_notes *n, const struct heap_layout *l, const uint8_t *page)
@@ -67,9 +67,9 @@ static void want_extensions(struct heap_notes *n, const struct heap_layout *l, c
 
 		if (end[7] != EXTENSION_END || !end[6])
 			continue;
-		want(n, at + l->header, 8);
+		want_bytes(n, at + l->header, 8);
 		if (between <= at)
-			want(n, at - between + l->unit, 8);
+			want_bytes(n, at - between + l->unit, 8);
 	}
 }
 
@@ -94,9 +94,10 @@ static void want_containers(struct heap_notes *n, const struct heap_layout *l, c
 
 			if (get_le32(page + at) != USER_BLOCKS_SIGNATURE)
 				continue;
-			want(n, at, 4);
+			want_bytes(n, at, 4);
 			if (at >= x->signature)
-				want(n, first, head_bytes(x, page + first, PAGE_SIZE - first));
+				want_bytes(n, first,
+					   head_bytes(x, page + first, PAGE_SIZE - first));
 		}
 	}
 }
@@ -121,7 +122,7 @@ static void want_own(struct heap_notes *n, const struct heap_layout *l, uint64_t
 	const size_t size = ((header & UINT16_MAX) - 1) * l->unit;
 
 	if ((header >> 16 & own) == own && size <= PAGE_SIZE && !begins_container(l, page, at))
-		want(n, at, MIN(size, PAGE_SIZE - at));
+		want_bytes(n, at, MIN(size, PAGE_SIZE - at));
 }
 
 static void want_chunks(struct heap_notes *n, const struct heap_layout *l,
@@ -135,7 +136,7 @@ static void want_chunks(struct heap_notes *n, const struct heap_layout *l,
 		/* As in heap__chunk(). */
 		if (((b ^ b >> 8 ^ b >> 16 ^ b >> 24) & 0xff) || !(b & UINT16_MAX))
 			continue;
-		want(n, at + l->header, HEAP_KEY_SIZE);
+		want_bytes(n, at + l->header, HEAP_KEY_SIZE);
 		want_own(n, l, b, at + l->unit, page);
 	}
 }
@@ -144,7 +145,7 @@ static void want_chunks(struct heap_notes *n, const struct heap_layout *l,
  * Noting it
  */
 
-static void put(struct heap_notes *n, const void *bytes, size_t size)
+static void append_note(struct heap_notes *n, const void *bytes, size_t size)
 {
 	const size_t words = (size + 1) / 2;
 
@@ -157,7 +158,7 @@ static void put(struct heap_notes *n, const void *bytes, size_t size)
 }
 
 /* The first piece from `at` on that is wanted, or that is not. */
-static size_t next_piece(const struct heap_notes *n, size_t at, bool wanted)
+static size_t next_note_piece(const struct heap_notes *n, size_t at, bool wanted)
 {
 	for (; at < PIECES; at = (at | 63) + 1) {
 		const uint64_t bits = n->wanted[at / 64];
@@ -173,13 +174,14 @@ static uint16_t note_spans(struct heap_notes *n, const uint8_t *page)
 {
 	uint16_t count = 0;
 
-	for (size_t at = next_piece(n, 0, true), end; at < PIECES; at = next_piece(n, end, true)) {
+	for (size_t at = next_note_piece(n, 0, true), end; at < PIECES;
+	     at = next_note_piece(n, end, true)) {
 		/* What is looked for lies in one, because it lies in 8 bytes that do. */
-		end = MIN(next_piece(n, at, false), (at + SPAN_MOST) & ~(size_t)1);
+		end = MIN(next_note_piece(n, at, false), (at + SPAN_MOST) & ~(size_t)1);
 		const uint16_t where = (uint16_t)(at | (end - at) << SPAN_PIECES);
 
-		put(n, &where, sizeof(where));
-		put(n, page + at * PIECE, (end - at) * PIECE);
+		append_note(n, &where, sizeof(where));
+		append_note(n, page + at * PIECE, (end - at) * PIECE);
 		count++;
 	}
 	return count;
@@ -200,8 +202,8 @@ static uint16_t note_lasts(struct heap_notes *n, const struct heap_layout *l, co
 		bytes[count++] = last;
 	}
 	if (count) {
-		put(n, bits, bitmap_words(l->wide) * sizeof(*bits));
-		put(n, bytes, count);
+		append_note(n, bits, bitmap_words(l->wide) * sizeof(*bits));
+		append_note(n, bytes, count);
 	}
 	return count;
 }

@@ -62,14 +62,14 @@ struct search {
 	uint64_t searched; /* pages */
 };
 
-static bool is_wide(const struct search *x, const struct heap_allocation *a)
+static bool is_block_wide(const struct search *x, const struct heap_allocation *a)
 {
 	return x->s->wide(x->s->context, a->heap);
 }
 
 static size_t word_of(const struct search *x, const struct heap_allocation *a)
 {
-	return is_wide(x, a) ? 8 : 4;
+	return is_block_wide(x, a) ? 8 : 4;
 }
 
 /*
@@ -110,7 +110,7 @@ static enum status find_records(struct search *x, struct err *e)
 	return ST_OK;
 }
 
-static struct dns_found *record_at(const struct search *x, uint64_t va)
+static struct dns_found *dns_record_at(const struct search *x, uint64_t va)
 {
 	struct dns_found *records = x->c->records;
 	const size_t i = FIRST_WHERE(k, x->c->count, records[k].block->address >= va);
@@ -125,8 +125,8 @@ static struct dns_found *record_at(const struct search *x, uint64_t va)
 typedef enum status take_word(struct search *x, const struct heap_allocation *a, uint64_t at,
 			      uint64_t word, struct err *e);
 
-static enum status take_words(struct search *x, const struct heap_allocation *a, uint64_t from,
-			      const uint8_t *bytes, size_t len, take_word *take, struct err *e)
+static enum status each_block_word(struct search *x, const struct heap_allocation *a, uint64_t from,
+				   const uint8_t *bytes, size_t len, take_word *take, struct err *e)
 {
 	const size_t word = word_of(x, a);
 	enum status st = ST_OK;
@@ -137,8 +137,8 @@ static enum status take_words(struct search *x, const struct heap_allocation *a,
 	return st;
 }
 
-static enum status search_block(struct search *x, const struct heap_allocation *a, take_word *take,
-				struct err *e)
+static enum status search_dns_block(struct search *x, const struct heap_allocation *a,
+				    take_word *take, struct err *e)
 {
 	const uint64_t end = a->address + block_bytes(a);
 	enum status st = ST_OK;
@@ -155,8 +155,8 @@ static enum status search_block(struct search *x, const struct heap_allocation *
 		next = MIN(end, page + PAGE_SIZE);
 		bytes = x->s->memory->page(x->s->memory->context, page);
 		if (bytes)
-			st = take_words(x, a, va - a->address, bytes + (va - page), next - va, take,
-					e);
+			st = each_block_word(x, a, va - a->address, bytes + (va - page), next - va,
+					     take, e);
 	}
 	return st;
 }
@@ -169,7 +169,7 @@ static enum status search_blocks(struct search *x, take_word *take, struct err *
 	x->searched = 0;
 	for (size_t i = 0; i < l->count && !st; i++)
 		if (l->at[i].state == BLOCK_BUSY)
-			st = search_block(x, &l->at[i], take, e);
+			st = search_dns_block(x, &l->at[i], take, e);
 	return st;
 }
 
@@ -198,10 +198,10 @@ static enum status take_record(struct search *x, const struct heap_allocation *a
 
 	if (word < c->records[0].block->address || word > c->records[c->count - 1].block->address)
 		return ST_OK;
-	f = record_at(x, word);
+	f = dns_record_at(x, word);
 	if (!f || f->block == a)
 		return ST_OK;
-	from_record = record_at(x, a->address) != NULL;
+	from_record = dns_record_at(x, a->address) != NULL;
 	f->linked = MAX(f->linked, from_record ? DNS_LINKED_FROM_RECORD : DNS_LINKED_FROM_BLOCK);
 	if (from_record || at >= ENTRY_BYTES)
 		return ST_OK;
@@ -216,20 +216,21 @@ static enum status take_record(struct search *x, const struct heap_allocation *a
  * What an entry looks like
  */
 
-static bool read_word(const struct search *x, const struct heap_allocation *a, uint32_t at,
-		      uint64_t *ret)
+static bool read_block_word(const struct search *x, const struct heap_allocation *a, uint32_t at,
+			    uint64_t *ret)
 {
 	return at + word_of(x, a) <= block_bytes(a) &&
-	       view_pointer(x->s->memory, a->address + at, is_wide(x, a), ret);
+	       view_pointer(x->s->memory, a->address + at, is_block_wide(x, a), ret);
 }
 
 /* The name that a word of the block points to. */
-static bool read_name(const struct search *x, const struct heap_allocation *a, uint32_t at,
-		      char ret[static DNS_NAME_MAX])
+static bool read_entry_name(const struct search *x, const struct heap_allocation *a, uint32_t at,
+			    char ret[static DNS_NAME_MAX])
 {
 	uint64_t va;
 
-	return read_word(x, a, at, &va) && va >= PAGE_SIZE && dns_name_read(x->s->memory, va, ret);
+	return read_block_word(x, a, at, &va) && va >= PAGE_SIZE &&
+	       dns_name_read(x->s->memory, va, ret);
 }
 
 /* Names are the same in any case (RFC 1035, 2.3.3). */
@@ -243,8 +244,8 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* A vote for each place in the block that leads to the name of its record. */
-static void vote(const struct search *x, const struct reference *r,
-		 unsigned votes[ENTRY_WORDS][ENTRY_WORDS])
+static void vote_for_entry_layout(const struct search *x, const struct reference *r,
+				  unsigned votes[ENTRY_WORDS][ENTRY_WORDS])
 {
 	const uint32_t word = (uint32_t)word_of(x, r->from);
 	char name[DNS_NAME_MAX];
@@ -253,7 +254,7 @@ static void vote(const struct search *x, const struct reference *r,
 	if (!dns_cache_record(x->s, &x->c->records[r->to], &record))
 		return;
 	for (uint32_t at = 0; at < ENTRY_BYTES; at += word)
-		votes[r->at / 4][at / 4] += at != r->at && read_name(x, r->from, at, name) &&
+		votes[r->at / 4][at / 4] += at != r->at && read_entry_name(x, r->from, at, name) &&
 					    same_name(name, record.name);
 }
 
@@ -263,7 +264,8 @@ static bool learn_layout(struct search *x)
 	unsigned votes[2][ENTRY_WORDS][ENTRY_WORDS] = { 0 }, most = 0;
 
 	for (size_t i = 0; i < MIN(x->records.count, (size_t)VOTERS_MAX) && !interrupted(); i++)
-		vote(x, &x->records.at[i], votes[is_wide(x, x->records.at[i].from)]);
+		vote_for_entry_layout(x, &x->records.at[i],
+				      votes[is_block_wide(x, x->records.at[i].from)]);
 	for (size_t wide = 0; wide < ARRAY_SIZE(votes); wide++)
 		for (uint32_t record = 0; record < ENTRY_WORDS; record++)
 			for (uint32_t name = 0; name < ENTRY_WORDS; name++)
@@ -299,18 +301,19 @@ static enum status add_entry(struct search *x, const struct entry *n, struct err
  * With a record of its name; or with a name and something else, or nothing, where the record would
  * be: such an entry has to be in the table's chains to be one, and others hang on it there.
  */
-static enum status find_entry(struct search *x, const struct heap_allocation *a, struct err *e)
+static enum status find_dns_entry(struct search *x, const struct heap_allocation *a, struct err *e)
 {
 	struct entry n = { .block = a };
 	char name[DNS_NAME_MAX];
 	struct dns_record record;
 	uint64_t va;
 
-	if (is_wide(x, a) != x->layout.wide || record_at(x, a->address) ||
-	    !read_word(x, a, x->layout.record, &va) || !read_name(x, a, x->layout.name, name))
+	if (is_block_wide(x, a) != x->layout.wide || dns_record_at(x, a->address) ||
+	    !read_block_word(x, a, x->layout.record, &va) ||
+	    !read_entry_name(x, a, x->layout.name, name))
 		return ST_OK;
 	n.answered = va != 0;
-	n.record = record_at(x, va);
+	n.record = dns_record_at(x, va);
 	if (n.record &&
 	    (!dns_cache_record(x->s, n.record, &record) || !same_name(name, record.name)))
 		n.record = NULL;
@@ -326,7 +329,7 @@ static enum status find_entries(struct search *x, struct err *e)
 		if (interrupted())
 			return interrupt_status(e);
 		if (l->at[i].state == BLOCK_BUSY)
-			st = find_entry(x, &l->at[i], e);
+			st = find_dns_entry(x, &l->at[i], e);
 	}
 	return st;
 }
@@ -395,7 +398,7 @@ static uint32_t learn_into(const struct search *x)
 	return 4 * best;
 }
 
-static const struct entry *entry_of(const struct search *x, const struct heap_allocation *a)
+static const struct entry *entry_of_block(const struct search *x, const struct heap_allocation *a)
 {
 	const struct entry *n = entry_near(x, a->address);
 
@@ -410,7 +413,7 @@ static uint32_t learn_at(const struct search *x)
 
 	for (size_t i = 0; i < x->links.count; i++) {
 		const struct reference *r = &x->links.at[i];
-		const struct entry *from = entry_of(x, r->from);
+		const struct entry *from = entry_of_block(x, r->from);
 
 		if (from && from->record && r->at < ENTRY_BYTES)
 			votes[r->at / 4] += is_answered(x, r);
@@ -454,8 +457,8 @@ static const struct heap_allocation *elect_table(const struct search *x)
 }
 
 /* Marks what the block leads to from `at`, or from anywhere, and puts what is new on the stack. */
-static size_t follow(struct search *x, const struct heap_allocation *from, const uint32_t *at,
-		     size_t *stack, size_t depth)
+static size_t follow_entry_links(struct search *x, const struct heap_allocation *from,
+				 const uint32_t *at, size_t *stack, size_t depth)
 {
 	const struct references *l = &x->links;
 
@@ -471,7 +474,7 @@ static size_t follow(struct search *x, const struct heap_allocation *from, const
 	return depth;
 }
 
-static enum status follow_table(struct search *x, struct err *e)
+static enum status follow_cache_table(struct search *x, struct err *e)
 {
 	_cleanup_free_ size_t *stack = malloc(MAX(x->entries.count, (size_t)1) * sizeof(*stack));
 	const uint32_t at = learn_at(x);
@@ -479,11 +482,11 @@ static enum status follow_table(struct search *x, struct err *e)
 
 	if (!stack)
 		return err_nomem(e);
-	depth = follow(x, x->c->table, NULL, stack, 0);
+	depth = follow_entry_links(x, x->c->table, NULL, stack, 0);
 	while (depth) {
 		const struct heap_allocation *from = x->entries.at[stack[--depth]].block;
 
-		depth = follow(x, from, &at, stack, depth);
+		depth = follow_entry_links(x, from, &at, stack, depth);
 	}
 	return ST_OK;
 }
@@ -497,8 +500,9 @@ static void tell_records(struct search *x, const struct entry *from)
 	while (f && !f->entry) {
 		f->entry = from->block;
 		f->in_table = from->in_table;
-		f = dns_cache_record(x->s, f, &record) && record.next ? record_at(x, record.next)
-								      : NULL;
+		f = dns_cache_record(x->s, f, &record) && record.next
+			    ? dns_record_at(x, record.next)
+			    : NULL;
 	}
 }
 
@@ -533,7 +537,7 @@ static enum status tell_entries(struct search *x, struct err *e)
 	return st;
 }
 
-static enum status find_table(struct search *x, struct err *e)
+static enum status find_cache_table(struct search *x, struct err *e)
 {
 	enum status st = find_entries(x, e);
 
@@ -544,7 +548,7 @@ static enum status find_table(struct search *x, struct err *e)
 	keep_links(x, learn_into(x));
 	x->c->table = elect_table(x);
 	if (x->c->table)
-		st = follow_table(x, e);
+		st = follow_cache_table(x, e);
 	return st ? st : tell_entries(x, e);
 }
 
@@ -558,7 +562,7 @@ enum status dns_cache_find(const struct dns_cache_sources *s, struct dns_cache *
 	if (!st && ret->count)
 		st = search_blocks(&x, take_record, e);
 	if (!st && learn_layout(&x))
-		st = find_table(&x, e);
+		st = find_cache_table(&x, e);
 	if (!st && interrupted())
 		st = interrupt_status(e);
 	ret->name_at = x.layout.name;
@@ -579,5 +583,5 @@ bool dns_cache_unanswered(const struct dns_cache_sources *s, const struct dns_ca
 {
 	const struct search x = { .s = s };
 
-	return read_name(&x, c->unanswered[i], c->name_at, ret);
+	return read_entry_name(&x, c->unanswered[i], c->name_at, ret);
 }

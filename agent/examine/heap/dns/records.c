@@ -31,7 +31,7 @@ const char *dns_type_name(enum dns_type t)
 }
 
 /* False: no such type, or its data has another length. */
-static bool fits(uint16_t type, uint16_t length, unsigned word)
+static bool dns_length_fits(uint16_t type, uint16_t length, unsigned word)
 {
 	switch (type) {
 	case DNS_A:
@@ -99,8 +99,8 @@ static void put_ipv6(const uint8_t *from, char ret[static DNS_NAME_MAX])
 	}
 }
 
-static void read_data(const struct memory_view *m, const struct dns_layout *l, uint64_t va,
-		      struct dns_record *ret)
+static void read_dns_data(const struct memory_view *m, const struct dns_layout *l, uint64_t va,
+			  struct dns_record *ret)
 {
 	uint8_t bytes[DATA_MAX];
 	uint64_t name;
@@ -124,7 +124,7 @@ bool dns_record_read(const struct memory_view *m, uint64_t va, uint64_t size, bo
 
 	*ret = (struct dns_record){ 0 };
 	if (size < l->data || !view_u16(m, va + l->type, &type) ||
-	    !view_u16(m, va + l->length, &length) || !fits(type, length, l->word) ||
+	    !view_u16(m, va + l->length, &length) || !dns_length_fits(type, length, l->word) ||
 	    size - l->data < length || !view_u32(m, va + l->ttl, &ret->ttl) ||
 	    ret->ttl > DNS_TTL_MAX || !view_u32(m, va + l->flags, &ret->flags) ||
 	    !view_pointer(m, va, wide, &ret->next) || ret->next % 4 ||
@@ -132,6 +132,6 @@ bool dns_record_read(const struct memory_view *m, uint64_t va, uint64_t size, bo
 	    name < PAGE_SIZE || !dns_name_read(m, name, ret->name))
 		return false;
 	ret->type = (enum dns_type)type;
-	read_data(m, l, va + l->data, ret);
+	read_dns_data(m, l, va + l->data, ret);
 	return true;
 }

@@ -27,7 +27,7 @@ struct segment_walk {
 	bool island;
 };
 
-static uint64_t next_page(uint64_t va)
+static uint64_t page_behind(uint64_t va)
 {
 	return (va & ~(uint64_t)(PAGE_SIZE - 1)) + PAGE_SIZE;
 }
@@ -40,7 +40,7 @@ static enum chunk_read chunk_at(struct heap_walk *w, uint64_t at, uint64_t to, s
 	return r == CHUNK_GOOD && (uint64_t)ret->size * w->l->unit > to - at ? CHUNK_WRONG : r;
 }
 
-static uint64_t chunk_end(const struct heap_walk *w, const struct chunk *c)
+static uint64_t back_chunk_end(const struct heap_walk *w, const struct chunk *c)
 {
 	return c->at + (uint64_t)c->size * w->l->unit;
 }
@@ -49,8 +49,8 @@ static uint64_t chunk_end(const struct heap_walk *w, const struct chunk *c)
  * The links of the chain that begins with `c`; *ret_stop is where it ends. False: a header that can
  * be read denies it there.
  */
-static bool follow(struct heap_walk *w, struct chunk c, uint64_t to, size_t *ret_links,
-		   uint64_t *ret_stop)
+static bool follow_back_chain(struct heap_walk *w, struct chunk c, uint64_t to, size_t *ret_links,
+			      uint64_t *ret_stop)
 {
 	struct chunk next;
 	uint64_t at;
@@ -58,7 +58,7 @@ static bool follow(struct heap_walk *w, struct chunk c, uint64_t to, size_t *ret
 	for (*ret_links = 0;; c = next, ++*ret_links) {
 		enum chunk_read r;
 
-		*ret_stop = at = chunk_end(w, &c);
+		*ret_stop = at = back_chunk_end(w, &c);
 		if (at == to)
 			return true;
 		r = chunk_at(w, at, to, &next);
@@ -96,7 +96,7 @@ static enum status note_user_blocks(struct heap_walk *w, const struct chunk *c)
  * The heap's own, whose flags do not say so: descriptors of holes leave fewer bytes unused than any
  * program's block, because a header is 8 bytes; and the head of the LFH.
  */
-static bool is_own(struct heap_walk *w, const struct chunk *c, uint64_t bytes)
+static bool is_heap_internal(struct heap_walk *w, const struct chunk *c, uint64_t bytes)
 {
 	const uint64_t data = c->at + (w->l->wide ? 16 : 8);
 
@@ -110,7 +110,7 @@ static bool is_own(struct heap_walk *w, const struct chunk *c, uint64_t bytes)
 	       heap__holds(w->p, data + w->l->lfh[1].head, w->l->wide, w->info->address);
 }
 
-static enum status tell_chunk(struct segment_walk *s, const struct chunk *c)
+static enum status tell_back_chunk(struct segment_walk *s, const struct chunk *c)
 {
 	struct heap_walk *w = s->w;
 	const uint64_t bytes = (uint64_t)c->size * w->l->unit;
@@ -127,7 +127,7 @@ static enum status tell_chunk(struct segment_walk *s, const struct chunk *c)
 		a.state = BLOCK_FREE;
 		w->stats->free_chunks += bytes;
 		w->stats->largest_free = MAX(w->stats->largest_free, bytes);
-	} else if (is_own(w, c, bytes)) {
+	} else if (is_heap_internal(w, c, bytes)) {
 		a.state = BLOCK_INTERNAL;
 	} else if (c->flags & CHUNK_FLAG_INTERNAL) {
 		a.state = BLOCK_INTERNAL;
@@ -146,12 +146,12 @@ static enum status tell_chunk(struct segment_walk *s, const struct chunk *c)
  * encoded, it is the decoded one that stays, and does not fit; plain ones stay as they were, and
  * whole chains of them in blocks that others have now. Of those none is believed.
  */
-static uint64_t resynchronise(struct heap_walk *w, uint64_t at, uint64_t to)
+static uint64_t resync_back_chain(struct heap_walk *w, uint64_t at, uint64_t to)
 {
 	while (at < to && !w->p->cut) {
 		struct chunk c;
 		const enum chunk_read r = chunk_at(w, at, to, &c);
-		uint64_t stop = MIN(next_page(at), to);
+		uint64_t stop = MIN(page_behind(at), to);
 		size_t links;
 
 		if (r == CHUNK_UNREAD) {
@@ -161,7 +161,7 @@ static uint64_t resynchronise(struct heap_walk *w, uint64_t at, uint64_t to)
 		}
 		stop = at + w->l->unit;
 		if (r == CHUNK_GOOD && w->key) {
-			const bool whole = follow(w, c, to, &links, &stop);
+			const bool whole = follow_back_chain(w, c, to, &links, &stop);
 
 			if (whole && links >= LINKS_LEAST) {
 				w->stats->resynchronised++;
@@ -181,10 +181,10 @@ static uint64_t resynchronise(struct heap_walk *w, uint64_t at, uint64_t to)
 }
 
 /* Does what follows the first chunk of a span not deny it? */
-static bool confirmed(struct heap_walk *w, const struct chunk *c, uint64_t to)
+static bool is_back_chunk_confirmed(struct heap_walk *w, const struct chunk *c, uint64_t to)
 {
 	struct chunk next;
-	const uint64_t end = chunk_end(w, c);
+	const uint64_t end = back_chunk_end(w, c);
 	const enum chunk_read r = end == to ? CHUNK_UNREAD : chunk_at(w, end, to, &next);
 
 	return r == CHUNK_UNREAD || (r == CHUNK_GOOD && next.prev == c->size);
@@ -200,7 +200,7 @@ static enum status walk_span(struct segment_walk *s, uint64_t at, uint64_t to, b
 	s->island = anywhere;
 	if (anywhere) {
 		st = heap__note(w, at);
-		at = resynchronise(w, at, to);
+		at = resync_back_chain(w, at, to);
 	}
 	while (!st && at < to && !w->p->cut) {
 		enum chunk_read r;
@@ -210,14 +210,15 @@ static enum status walk_span(struct segment_walk *s, uint64_t at, uint64_t to, b
 			break;
 		r = chunk_at(w, at, to, &c);
 		if (r == CHUNK_GOOD &&
-		    (before.size ? c.prev == before.size : s->island || confirmed(w, &c, to))) {
-			st = tell_chunk(s, &c);
+		    (before.size ? c.prev == before.size
+				 : s->island || is_back_chunk_confirmed(w, &c, to))) {
+			st = tell_back_chunk(s, &c);
 			before = c;
-			at = chunk_end(w, &c);
+			at = back_chunk_end(w, &c);
 			continue;
 		}
 		w->stats->contradictions += r != CHUNK_UNREAD;
-		at = resynchronise(w, at, to);
+		at = resync_back_chain(w, at, to);
 		before = (struct chunk){ 0 };
 		s->island = true;
 	}
@@ -261,7 +262,7 @@ static enum status find_holes(struct heap_walk *w, const struct heap_segment *s,
 	return ST_OK;
 }
 
-static enum status walk_segment(struct heap_walk *w, const struct heap_segment *s)
+static enum status walk_back_segment(struct heap_walk *w, const struct heap_segment *s)
 {
 	struct segment_walk walk = { .w = w, .s = s };
 	_cleanup_ranges_ struct range_list holes = { 0 };
@@ -295,6 +296,6 @@ enum status heap__walk_back_end(struct heap_walk *w)
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < count && !st; i++)
-		st = walk_segment(w, &s[i]);
+		st = walk_back_segment(w, &s[i]);
 	return st;
 }

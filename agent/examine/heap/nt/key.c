@@ -51,7 +51,8 @@ static int by_key_and_units(const void *a, const void *b)
 }
 
 /* False: no memory. */
-static bool vote(struct ballot *b, const struct heap_layout *l, const struct place *now)
+static bool vote_for_key_words(struct ballot *b, const struct heap_layout *l,
+			       const struct place *now)
 {
 	const uint8_t sum = now->raw[0] ^ now->raw[1] ^ now->raw[2] ^ now->raw[3];
 
@@ -87,7 +88,7 @@ static bool vote_page(struct ballot *b, const struct heap_layout *l, const uint8
 
 		memcpy(now.raw, page + at + l->header, HEAP_KEY_SIZE);
 		/* What was never written looks like a header with any key, everywhere. */
-		if (get_le32(now.raw) && !vote(b, l, &now))
+		if (get_le32(now.raw) && !vote_for_key_words(b, l, &now))
 			return false;
 	}
 	b->pages++;
@@ -109,7 +110,7 @@ static bool vote_all(struct ballot *b, struct heap_pages *p, const struct heap_l
 }
 
 /* The key with votes for most sizes; false: none has enough, or another one nearly as many. */
-static bool elect(struct ballot *b, uint32_t *ret)
+static bool elect_heap_key(struct ballot *b, uint32_t *ret)
 {
 	size_t best = 0, second = 0;
 
@@ -148,8 +149,8 @@ static bool is_programs(uint8_t unused)
 }
 
 /* A header, if the one that it names as the next confirms it. */
-static bool linked(struct heap_pages *p, const struct heap_layout *l, uint32_t key, uint64_t at,
-		   uint64_t end, uint8_t raw[HEAP_KEY_SIZE])
+static bool is_chunk_linked(struct heap_pages *p, const struct heap_layout *l, uint32_t key,
+			    uint64_t at, uint64_t end, uint8_t raw[HEAP_KEY_SIZE])
 {
 	const uint8_t *header = heap__at(p, at + l->header, HEAP_KEY_SIZE);
 	uint64_t next;
@@ -168,9 +169,9 @@ static bool linked(struct heap_pages *p, const struct heap_layout *l, uint32_t k
 		       (raw[0] ^ raw[1] ^ raw[2] ^ raw[3]);
 }
 
-static void sum_up(struct heap_pages *p, const struct heap_layout *l,
-		   const struct heap_segment *segments, size_t count, uint32_t key,
-		   struct sums *ret)
+static void count_key_sums(struct heap_pages *p, const struct heap_layout *l,
+			   const struct heap_segment *segments, size_t count, uint32_t key,
+			   struct sums *ret)
 {
 	size_t pages = 0;
 
@@ -183,7 +184,7 @@ static void sum_up(struct heap_pages *p, const struct heap_layout *l,
 				at = (at & ~(uint64_t)(PAGE_SIZE - 1)) + PAGE_SIZE;
 				continue;
 			}
-			if (linked(p, l, key, at, segments[i].end, raw)) {
+			if (is_chunk_linked(p, l, key, at, segments[i].end, raw)) {
 				ret->sums[raw[0] ^ raw[1] ^ raw[2] ^ raw[3]]++;
 				ret->flags[raw[2]] += is_programs(raw[7]);
 			}
@@ -192,7 +193,7 @@ static void sum_up(struct heap_pages *p, const struct heap_layout *l,
 		}
 }
 
-static unsigned most(const unsigned counts[256])
+static unsigned most_frequent(const unsigned counts[256])
 {
 	unsigned best = 0;
 
@@ -210,7 +211,7 @@ enum status heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
 	const bool voted = b && vote_all(b, p, l, segments, count);
 	struct sums sums = { 0 };
 	uint32_t key = 0;
-	const bool elected = voted && elect(b, &key);
+	const bool elected = voted && elect_heap_key(b, &key);
 
 	*ret_found = false;
 	if (b)
@@ -221,13 +222,13 @@ enum status heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
 	/* Plain headers: behind a missing page none of them is believed (back_end.c). */
 	if (!elected || !key)
 		return ST_OK;
-	sum_up(p, l, segments, count, key, &sums);
+	count_key_sums(p, l, segments, count, key, &sums);
 	memset(ret_key, 0, HEAP_KEY_SIZE);
 	put_le16(ret_key, (uint16_t)key);
 	/* Most chunks that say how much of them is unused are busy, and no more. */
-	ret_key[2] = (uint8_t)(most(sums.flags) ^ CHUNK_FLAG_BUSY);
-	ret_key[3] = (uint8_t)(most(sums.sums) ^ ret_key[0] ^ ret_key[1] ^ ret_key[2]);
+	ret_key[2] = (uint8_t)(most_frequent(sums.flags) ^ CHUNK_FLAG_BUSY);
+	ret_key[3] = (uint8_t)(most_frequent(sums.sums) ^ ret_key[0] ^ ret_key[1] ^ ret_key[2]);
 	put_le16(ret_key + 4, (uint16_t)(key >> 16));
-	*ret_found = sums.flags[most(sums.flags)] > 0;
+	*ret_found = sums.flags[most_frequent(sums.flags)] > 0;
 	return ST_OK;
 }

@@ -28,7 +28,7 @@ struct container {
 	uint8_t bits[BLOCKS_MAX / 8];
 };
 
-static bool bit(const struct container *c, uint64_t i)
+static bool is_block_busy(const struct container *c, uint64_t i)
 {
 	return c->bits[i / 8] >> i % 8 & 1;
 }
@@ -117,7 +117,7 @@ static uint64_t first_behind_bitmap(const struct heap_walk *w, const struct cont
 	return (end + w->l->unit - 1) / w->l->unit * w->l->unit;
 }
 
-static bool fits(const struct container *c)
+static bool blocks_fit_container(const struct container *c)
 {
 	return c->stride && c->first < c->size && c->stride <= c->size &&
 	       c->count <= (c->size - c->first) / c->stride;
@@ -136,7 +136,8 @@ static bool headers_agree(struct heap_walk *w, const struct container *c)
 
 		if (last < 0)
 			continue;
-		if (!(last & LFH_BLOCK) || (c->l->offsets && bit(c, i) != (last != LFH_BLOCK)))
+		if (!(last & LFH_BLOCK) ||
+		    (c->l->offsets && is_block_busy(c, i) != (last != LFH_BLOCK)))
 			return false;
 		agreeing++;
 	}
@@ -156,7 +157,7 @@ struct lfh_key {
 };
 
 /* What the key says of the container. */
-static void decode(struct container *c, const struct lfh_key *key)
+static void decode_offsets(struct container *c, const struct lfh_key *key)
 {
 	const uint32_t plain = key->plain ? c->offsets : c->offsets ^ (uint32_t)c->at ^ key->key;
 
@@ -164,16 +165,16 @@ static void decode(struct container *c, const struct lfh_key *key)
 	c->stride = plain >> 16;
 }
 
-static bool decodes(const struct heap_walk *w, struct container *c, const struct lfh_key *key)
+static bool key_decodes(const struct heap_walk *w, struct container *c, const struct lfh_key *key)
 {
 	const uint64_t stride = c->stride;
 
-	decode(c, key);
+	decode_offsets(c, key);
 	return (!c->has_sub || stride == c->stride) && c->stride % w->l->unit == 0 &&
-	       c->first >= c->l->bitmap && fits(c);
+	       c->first >= c->l->bitmap && blocks_fit_container(c);
 }
 
-static int by_value(const void *a, const void *b)
+static int key_by_value(const void *a, const void *b)
 {
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -196,7 +197,7 @@ static enum status vote_for_key(struct heap_walk *w, struct container *c, struct
 		    !c->has_sub)
 			continue;
 		c->first = first_behind_bitmap(w, c);
-		if (!fits(c))
+		if (!blocks_fit_container(c))
 			continue;
 		if (count == room) {
 			uint32_t *grown = array_grow(keys, &room, sizeof(*grown));
@@ -208,7 +209,7 @@ static enum status vote_for_key(struct heap_walk *w, struct container *c, struct
 		plain += c->offsets == (c->first | c->stride << 16);
 		keys[count++] = encoded_by(c, c->first, c->stride);
 	}
-	array_sort(keys, count, sizeof(*keys), by_value);
+	array_sort(keys, count, sizeof(*keys), key_by_value);
 	for (size_t i = 0, end; i < count; i = end) {
 		for (end = i; end < count && keys[end] == keys[i]; end++)
 			continue;
@@ -236,7 +237,7 @@ static bool can_be_extended(struct heap_walk *w, const struct container *c)
 	for (uint64_t i = 0; i < c->count; i++) {
 		const int last = heap__lfh_byte(w->p, w->l, c->at + c->first + i * c->stride);
 
-		if (last < 0 || !bit(c, i))
+		if (last < 0 || !is_block_busy(c, i))
 			continue;
 		if (last & CHUNK_EXTENDED)
 			return true;
@@ -245,7 +246,7 @@ static bool can_be_extended(struct heap_walk *w, const struct container *c)
 	return !seen;
 }
 
-static enum status tell_blocks(struct heap_walk *w, const struct container *c)
+static enum status tell_lfh_blocks(struct heap_walk *w, const struct container *c)
 {
 	const bool extended = c->l->offsets && can_be_extended(w, c);
 	const uint64_t head = w->l->wide ? 16 : 8;
@@ -264,11 +265,11 @@ static enum status tell_blocks(struct heap_walk *w, const struct container *c)
 			.state = BLOCK_FREE,
 		};
 
-		if (last < 0 && (!c->l->offsets || (extended && bit(c, i)))) {
+		if (last < 0 && (!c->l->offsets || (extended && is_block_busy(c, i)))) {
 			w->stats->lost += c->stride; /* nothing says what it is, or where */
 			continue;
 		}
-		if (c->l->offsets ? bit(c, i) : last != LFH_BLOCK) {
+		if (c->l->offsets ? is_block_busy(c, i) : last != LFH_BLOCK) {
 			a.state = BLOCK_BUSY;
 			header.unused = last < 0 ? 0 : (uint8_t)last;
 			a.has_requested = last >= 0 && heap__requested(&header, w->l, &a.requested);
@@ -281,7 +282,7 @@ static enum status tell_blocks(struct heap_walk *w, const struct container *c)
 	return st;
 }
 
-static void lose(struct heap_walk *w, const struct user_blocks *u)
+static void lose_container(struct heap_walk *w, const struct user_blocks *u)
 {
 	w->stats->containers_lost++;
 	w->stats->containers_lost_bytes += u->size;
@@ -296,30 +297,30 @@ static enum status walk_container(struct heap_walk *w, const struct user_blocks 
 	if (st)
 		return st;
 	if (!heap__is_there(w->p, u->at)) { /* a container or a zone: who knows */
-		lose(w, u);
+		lose_container(w, u);
 		return ST_OK;
 	}
 	if (!open_container(w, u, c, &whole))
 		return ST_OK;
 	w->stats->containers++;
 	if (!whole || (c->l->offsets && !key->known)) {
-		lose(w, u);
+		lose_container(w, u);
 		return ST_OK;
 	}
-	if (c->l->offsets ? !decodes(w, c, key) : !fits(c)) {
+	if (c->l->offsets ? !key_decodes(w, c, key) : !blocks_fit_container(c)) {
 		w->stats->contradictions++;
-		lose(w, u);
+		lose_container(w, u);
 		return ST_OK;
 	}
 	if (!headers_agree(w, c)) {
 		w->stats->contradictions++;
-		lose(w, u);
+		lose_container(w, u);
 		return ST_OK;
 	}
-	return tell_blocks(w, c);
+	return tell_lfh_blocks(w, c);
 }
 
-static int by_address(const void *a, const void *b)
+static int user_blocks_by_address(const void *a, const void *b)
 {
 	const struct user_blocks *x = a, *y = b;
 
@@ -334,7 +335,8 @@ enum status heap__walk_lfh(struct heap_walk *w)
 
 	if (!c)
 		return err_nomem(w->e);
-	array_sort(w->user_blocks, w->user_block_count, sizeof(*w->user_blocks), by_address);
+	array_sort(w->user_blocks, w->user_block_count, sizeof(*w->user_blocks),
+		   user_blocks_by_address);
 	st = vote_for_key(w, c, &key);
 	for (size_t i = 0; i < w->user_block_count && !st; i++)
 		st = walk_container(w, &w->user_blocks[i], c, &key);

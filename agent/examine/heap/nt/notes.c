@@ -25,9 +25,9 @@ static const struct heap_info *noted_heap(const struct heaps *h, const struct he
 		       : NULL;
 }
 
-static enum status add_part(struct heap_notes *n, const struct heap_segment *s,
-			    const struct heap_info *info, uint64_t first, size_t pages,
-			    struct err *e)
+static enum status add_notes_part(struct heap_notes *n, const struct heap_segment *s,
+				  const struct heap_info *info, uint64_t first, size_t pages,
+				  struct err *e)
 {
 	struct notes_part *p;
 
@@ -51,7 +51,7 @@ static enum status add_part(struct heap_notes *n, const struct heap_segment *s,
 	return ST_OK;
 }
 
-static int by_first(const void *a, const void *b)
+static int notes_part_by_first(const void *a, const void *b)
 {
 	const struct notes_part *x = a, *y = b;
 
@@ -59,11 +59,11 @@ static int by_first(const void *a, const void *b)
 }
 
 /* Segments of different heaps can lie over each other where somebody made them do so. */
-static void drop_overlaps(struct heap_notes *n)
+static void drop_overlapping_parts(struct heap_notes *n)
 {
 	size_t kept = 0;
 
-	array_sort(n->parts, n->n_parts, sizeof(*n->parts), by_first);
+	array_sort(n->parts, n->n_parts, sizeof(*n->parts), notes_part_by_first);
 	for (size_t i = 0; i < n->n_parts; i++)
 		if (!kept || n->parts[kept - 1].last < n->parts[i].first)
 			n->parts[kept++] = n->parts[i];
@@ -85,16 +85,17 @@ static enum status choose_parts(struct heaps *h, size_t segment, uint64_t va, st
 		if (n->n_parts == PARTS_MAX)
 			break;
 		if (info)
-			st = add_part(n, s, info, first,
-				      (size_t)MIN((s->end - first + PAGE_SIZE - 1) / PAGE_SIZE,
-						  n->window - n->n_pages),
-				      e);
+			st = add_notes_part(
+				n, s, info, first,
+				(size_t)MIN((s->end - first + PAGE_SIZE - 1) / PAGE_SIZE,
+					    n->window - n->n_pages),
+				e);
 	}
-	drop_overlaps(n);
+	drop_overlapping_parts(n);
 	return st;
 }
 
-static enum status sweep(struct heaps *h, struct err *e)
+static enum status sweep_notes(struct heaps *h, struct err *e)
 {
 	const struct memory_view *m = h->sources.memory;
 	struct heap_notes *n = h->notes;
@@ -122,7 +123,7 @@ static enum status make_window(struct heaps *h, size_t segment, uint64_t va, str
 	do {
 		st = choose_parts(h, segment, va, e);
 		if (!st && n->left)
-			st = sweep(h, e);
+			st = sweep_notes(h, e);
 		if (st != ST_END)
 			break;
 		n->window /= 4;
@@ -134,7 +135,7 @@ static enum status make_window(struct heaps *h, size_t segment, uint64_t va, str
 }
 
 /* Which of the heap's segments has the address; false: none. */
-static bool find_segment(const struct heap_walk *w, uint64_t va, size_t *ret)
+static bool find_noted_segment(const struct heap_walk *w, uint64_t va, size_t *ret)
 {
 	size_t count, n;
 	const struct heap_segment *s = heap__segments(w->h, w->info->address, &count);
@@ -153,7 +154,7 @@ enum status heap__note(struct heap_walk *w, uint64_t va)
 
 	va &= ~(uint64_t)(PAGE_SIZE - 1);
 	if (!n || n->window < WINDOW_LEAST || !n->left || !w->key || heap__notes_part(n, va) ||
-	    !find_segment(w, va, &segment))
+	    !find_noted_segment(w, va, &segment))
 		return ST_OK;
 	return make_window(w->h, segment, va, w->e);
 }

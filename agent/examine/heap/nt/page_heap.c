@@ -106,8 +106,8 @@ static int by_heap_and_address(const void *a, const void *b)
  * What the blocks name as their heap is page heap's root, a page behind the address that the
  * program has as its heap's (reactos/reactos, sdk/lib/rtl/heappage.c), if not that address itself.
  */
-static enum status note_heap(struct heaps *h, struct page_block *blocks, size_t count,
-			     struct err *e)
+static enum status note_page_heap(struct heaps *h, struct page_block *blocks, size_t count,
+				  struct err *e)
 {
 	struct heap_info *info = NULL;
 	enum status st;
@@ -131,7 +131,7 @@ static enum status note_heap(struct heaps *h, struct page_block *blocks, size_t 
 }
 
 /* The first of the heap's blocks, or where it would be. */
-static size_t first_of(const struct heaps *h, uint64_t heap)
+static size_t first_page_block(const struct heaps *h, uint64_t heap)
 {
 	return FIRST_WHERE(i, h->page_block_count, h->page_blocks[i].heap >= heap);
 }
@@ -142,7 +142,7 @@ static void name_page_heaps(struct heaps *h)
 	for (size_t i = 0; i < h->count; i++) {
 		struct heap_info *info = &h->at[i];
 		const struct heap_global_flag *f = &h->global_flag[info->wide];
-		const size_t first = first_of(h, info->address);
+		const size_t first = first_page_block(h, info->address);
 
 		if (info->kind != HEAP_OTHER && info->kind != HEAP_UNREAD)
 			continue;
@@ -174,7 +174,7 @@ enum status heap__find_page_blocks(struct heaps *h, const struct range_list *tak
 		for (end = i; end < h->page_block_count &&
 			      h->page_blocks[end].heap == h->page_blocks[i].heap;)
 			end++;
-		st = note_heap(h, &h->page_blocks[i], end - i, e);
+		st = note_page_heap(h, &h->page_blocks[i], end - i, e);
 	}
 	array_sort(h->page_blocks, h->page_block_count, sizeof(*h->page_blocks),
 		   by_heap_and_address);
@@ -187,7 +187,7 @@ enum status heap__walk_page_blocks(struct heap_walk *w)
 	const struct heaps *h = w->h;
 	enum status st = ST_OK;
 
-	for (size_t i = first_of(h, w->info->address);
+	for (size_t i = first_page_block(h, w->info->address);
 	     i < h->page_block_count && h->page_blocks[i].heap == w->info->address && !st; i++) {
 		const struct page_block *b = &h->page_blocks[i];
 		struct heap_allocation a = {

@@ -184,7 +184,7 @@ static void drop_twins(struct heaps *h)
 }
 
 /* No byte belongs to two segments: of those that overlap, the one that was read is kept. */
-static void drop_overlaps(struct heaps *h)
+static void drop_overlapping_segments(struct heaps *h)
 {
 	size_t kept = 0;
 
@@ -206,7 +206,7 @@ void heap__sort_segments(struct heaps *h)
 {
 	drop_twins(h);
 	array_sort(h->segments, h->segment_count, sizeof(*h->segments), by_heap_and_base);
-	drop_overlaps(h);
+	drop_overlapping_segments(h);
 }
 
 enum status heap__find_segments(struct heaps *h, struct err *e)

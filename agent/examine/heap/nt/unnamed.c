@@ -24,7 +24,7 @@ static bool same_votes(const uint8_t *a, const uint8_t *b)
 }
 
 /* A heap that was found before, with that key. */
-static struct heap_info *find_key(const struct heaps *h, bool wide, const uint8_t *key)
+static struct heap_info *find_heap_with_key(const struct heaps *h, bool wide, const uint8_t *key)
 {
 	for (size_t i = 0; i < h->count; i++)
 		if (h->at[i].kind == HEAP_NT && h->at[i].wide == wide &&
@@ -34,9 +34,10 @@ static struct heap_info *find_key(const struct heaps *h, bool wide, const uint8_
 	return NULL;
 }
 
-static enum status add(struct heaps *h, struct heap_segment *s, const uint8_t *key, struct err *e)
+static enum status add_unnamed_heap(struct heaps *h, struct heap_segment *s, const uint8_t *key,
+				    struct err *e)
 {
-	struct heap_info *info = find_key(h, s->wide, key);
+	struct heap_info *info = find_heap_with_key(h, s->wide, key);
 	enum status st;
 
 	if (info && info->segments_followed)
@@ -77,7 +78,7 @@ static enum status try_range(struct heaps *h, const struct range *r, struct err 
 		asked.end = MIN(s.end, s.base + RANGE_PAGES * PAGE_SIZE);
 		st = heap__recover_key(&h->pages, heap__layout(wide), &asked, 1, key, &found, e);
 		if (!st && found)
-			st = add(h, &s, key, e);
+			st = add_unnamed_heap(h, &s, key, e);
 	}
 	return st;
 }
@@ -97,7 +98,7 @@ static enum status list_taken(const struct heaps *h, struct range_list *ret, str
  * A heap's first page has been written, so it is there, or it is missing. What nobody ever wrote,
  * as the first page of a stack, is neither.
  */
-static bool is_asked(struct heaps *h, const struct range *r)
+static bool is_first_page_lost(struct heaps *h, const struct range *r)
 {
 	return !heap__at(&h->pages, r->first, 1) && !view_absent(h->pages.m, r->first);
 }
@@ -113,7 +114,8 @@ static enum status try_ranges(struct heaps *h, const struct range_list *taken, s
 
 		while (t < taken->count && taken->at[t].last < r->first)
 			t++;
-		if ((t < taken->count && taken->at[t].first <= r->last) || !is_asked(h, r))
+		if ((t < taken->count && taken->at[t].first <= r->last) ||
+		    !is_first_page_lost(h, r))
 			continue;
 		asked++;
 		st = try_range(h, r, e);

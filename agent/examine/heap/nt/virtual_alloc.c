@@ -29,7 +29,7 @@ struct found {
 };
 
 /* Within the addresses of the process and, where they are known, the range that it lies in. */
-static bool fits(const struct heap_walk *w, uint64_t at, uint64_t bytes)
+static bool fits_own_range(const struct heap_walk *w, uint64_t at, uint64_t bytes)
 {
 	const struct heap_sources *s = &w->h->sources;
 	const struct range *own = s->ranges && !s->not_vads ? range_list_find(s->ranges, at) : NULL;
@@ -38,7 +38,7 @@ static bool fits(const struct heap_walk *w, uint64_t at, uint64_t bytes)
 	       (!own || bytes - 1 <= own->last - at);
 }
 
-static enum chunk_read read_block(struct heap_walk *w, uint64_t at, struct block *ret)
+static enum chunk_read read_virtual_block(struct heap_walk *w, uint64_t at, struct block *ret)
 {
 	const struct heap_layout *l = w->l;
 	const uint64_t word = l->wide ? 8 : 4;
@@ -60,10 +60,10 @@ static enum chunk_read read_block(struct heap_walk *w, uint64_t at, struct block
 	    ret->chunk.size > ret->commit || !heap__plausible(ret->next, l->wide, word) ||
 	    !heap__plausible(ret->before, l->wide, word))
 		return CHUNK_WRONG;
-	return fits(w, at, ret->commit) ? CHUNK_GOOD : CHUNK_WRONG;
+	return fits_own_range(w, at, ret->commit) ? CHUNK_GOOD : CHUNK_WRONG;
 }
 
-static enum status note(struct heap_walk *w, struct found *f, uint64_t at)
+static enum status note_virtual_block(struct heap_walk *w, struct found *f, uint64_t at)
 {
 	uint64_t *grown;
 
@@ -88,8 +88,8 @@ static bool neighbours_agree(struct heap_walk *w, const struct block *b)
 }
 
 /* *ret_stop: the block that the list leads to and that can't be had; 0: none. */
-static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward, struct found *f,
-			       uint64_t *ret_stop)
+static enum status follow_virtual_list(struct heap_walk *w, uint64_t head, bool backward,
+				       struct found *f, uint64_t *ret_stop)
 {
 	const uint64_t word = w->l->wide ? 8 : 4;
 	uint64_t at, before = head;
@@ -107,7 +107,7 @@ static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward
 			break;
 		}
 		*ret_stop = at;
-		r = read_block(w, at, &b);
+		r = read_virtual_block(w, at, &b);
 		if (r == CHUNK_UNREAD)
 			break;
 		/* Each points back to the one before: so none comes twice. */
@@ -117,7 +117,7 @@ static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward
 			break;
 		}
 		*ret_stop = 0;
-		st = note(w, f, at);
+		st = note_virtual_block(w, f, at);
 		before = at;
 		at = backward ? b.before : b.next;
 	}
@@ -178,7 +178,7 @@ static bool may_be_anothers(struct heap_walk *w, const struct block *b)
 	return true;
 }
 
-static int by_value(const void *a, const void *b)
+static int address_by_value(const void *a, const void *b)
 {
 	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -186,39 +186,39 @@ static int by_value(const void *a, const void *b)
 }
 
 /* A list ended at this one: no more of it is known than where it is, and the range around it. */
-static void lose(struct heap_walk *w, const struct found *f, uint64_t at)
+static void lose_virtual_block(struct heap_walk *w, const struct found *f, uint64_t at)
 {
 	const struct heap_sources *s = &w->h->sources;
 	const struct range *own = s->ranges && !s->not_vads ? range_list_find(s->ranges, at) : NULL;
 
-	if (at && !(f->count && bsearch(&at, f->at, f->count, sizeof(at), by_value)))
+	if (at && !(f->count && bsearch(&at, f->at, f->count, sizeof(at), address_by_value)))
 		w->stats->lost += own ? own->last - at + 1 : PAGE_SIZE;
 }
 
 /* Those whose neighbours can't be had: they begin a range of their own, and fit in it. */
-static enum status look_at_ranges(struct heap_walk *w, struct found *f)
+static enum status find_unlisted_blocks(struct heap_walk *w, struct found *f)
 {
 	const struct range_list *l = w->h->sources.ranges;
 	const size_t listed = f->count;
 	enum status st = ST_OK;
 
-	array_sort(f->at, listed, sizeof(*f->at), by_value);
+	array_sort(f->at, listed, sizeof(*f->at), address_by_value);
 	for (size_t i = 0; l && i < l->count && !st && !w->h->sources.not_vads; i++) {
 		const uint64_t at = l->at[i].first;
 		struct block b;
 
-		if (listed && bsearch(&at, f->at, listed, sizeof(at), by_value))
+		if (listed && bsearch(&at, f->at, listed, sizeof(at), address_by_value))
 			continue;
-		if (read_block(w, at, &b) == CHUNK_GOOD && b.commit <= range_bytes(l->at[i]) &&
-		    neighbours_agree(w, &b) &&
+		if (read_virtual_block(w, at, &b) == CHUNK_GOOD &&
+		    b.commit <= range_bytes(l->at[i]) && neighbours_agree(w, &b) &&
 		    (range_list_find(l, b.next) && range_list_find(l, b.before)) &&
 		    !may_be_anothers(w, &b))
-			st = note(w, f, at);
+			st = note_virtual_block(w, f, at);
 	}
 	return st;
 }
 
-static enum status tell_block(struct heap_walk *w, uint64_t at)
+static enum status tell_virtual_block(struct heap_walk *w, uint64_t at)
 {
 	struct heap_allocation a = {
 		.address = at + w->l->virtual_data,
@@ -228,7 +228,7 @@ static enum status tell_block(struct heap_walk *w, uint64_t at)
 	};
 	struct block b;
 
-	if (read_block(w, at, &b) != CHUNK_GOOD || b.commit < w->l->virtual_data)
+	if (read_virtual_block(w, at, &b) != CHUNK_GOOD || b.commit < w->l->virtual_data)
 		return ST_OK;
 	a.size = b.commit - w->l->virtual_data;
 	a.requested = MIN(b.commit - b.chunk.size, a.size);
@@ -244,19 +244,19 @@ enum status heap__walk_virtual(struct heap_walk *w)
 	enum status st = ST_OK;
 
 	if (w->info->head) {
-		st = follow_list(w, head, false, &f, &stop);
+		st = follow_virtual_list(w, head, false, &f, &stop);
 		if (!st)
-			st = follow_list(w, head, true, &f, &other);
+			st = follow_virtual_list(w, head, true, &f, &other);
 	}
 	if (!st)
-		st = look_at_ranges(w, &f);
-	array_sort(f.at, f.count, sizeof(*f.at), by_value);
-	lose(w, &f, stop);
+		st = find_unlisted_blocks(w, &f);
+	array_sort(f.at, f.count, sizeof(*f.at), address_by_value);
+	lose_virtual_block(w, &f, stop);
 	if (other != stop)
-		lose(w, &f, other); /* and there may be more between the two */
+		lose_virtual_block(w, &f, other); /* and there may be more between the two */
 	for (size_t i = 0; i < f.count && !st; i++)
 		if (!i || f.at[i] != f.at[i - 1])
-			st = tell_block(w, f.at[i]);
+			st = tell_virtual_block(w, f.at[i]);
 	free(f.at);
 	return st;
 }

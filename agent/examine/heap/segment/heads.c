@@ -17,8 +17,9 @@
 #define CONTEXT_LIST  0x48
 
 /* False: it can't be had, or is no context of this heap. */
-static bool read_context(struct heap_pages *p, uint64_t heap, const struct segment_layout *l,
-			 unsigned i, struct segment_context *ret)
+static bool read_segment_context(struct heap_pages *p, uint64_t heap,
+				 const struct segment_layout *l, unsigned i,
+				 struct segment_context *ret)
 {
 	const uint64_t at = heap + l->contexts + i * SEGMENT_CONTEXT_SIZE;
 	uint64_t mask, vs, lfh, back;
@@ -63,10 +64,10 @@ static enum status read_heads(struct heaps *h, struct segment_state *s, struct e
 		if (h->at[i].kind != HEAP_SEGMENT || !h->at[i].wide)
 			continue;
 		for (size_t k = 0; k < SEGMENT_LAYOUTS && !x.l; k++)
-			if (read_context(&h->pages, x.address, &segment__layouts[k], 0,
-					 &x.contexts[0]) &&
-			    read_context(&h->pages, x.address, &segment__layouts[k], 1,
-					 &x.contexts[1]))
+			if (read_segment_context(&h->pages, x.address, &segment__layouts[k], 0,
+						 &x.contexts[0]) &&
+			    read_segment_context(&h->pages, x.address, &segment__layouts[k], 1,
+						 &x.contexts[1]))
 				x.l = &segment__layouts[k];
 		if (x.l && !add_heap(s, &x))
 			return err_nomem(e);
@@ -74,7 +75,8 @@ static enum status read_heads(struct heaps *h, struct segment_state *s, struct e
 	return ST_OK;
 }
 
-static enum status add_segment(struct segment_state *s, const struct page_segment *x, struct err *e)
+static enum status add_page_segment(struct segment_state *s, const struct page_segment *x,
+				    struct err *e)
 {
 	if (s->segment_count == PAGE_SEGMENTS_MAX) {
 		s->cut = true;
@@ -106,8 +108,8 @@ static bool may_be_segment(const struct heaps *h, const struct segment_context *
 }
 
 /* A context's list, in one direction, and the next one of where it can't be read. */
-static enum status follow_list(struct heaps *h, struct segment_state *s, size_t heap, unsigned k,
-			       bool backward, struct err *e)
+static enum status follow_context_list(struct heaps *h, struct segment_state *s, size_t heap,
+				       unsigned k, bool backward, struct err *e)
 {
 	const struct segment_context *c = &s->heaps[heap].contexts[k];
 	const uint64_t head = c->at + CONTEXT_LIST;
@@ -126,7 +128,7 @@ static enum status follow_list(struct heaps *h, struct segment_state *s, size_t 
 		/* Each points back to the one before: so none comes twice. */
 		if (heap__u64(p, at + back, &said) && said != before)
 			break;
-		st = add_segment(s, &x, e);
+		st = add_page_segment(s, &x, e);
 		before = at;
 		if (!heap__u64(p, at + on, &at))
 			break;
@@ -140,14 +142,14 @@ static enum status follow_lists(struct heaps *h, struct segment_state *s, struct
 
 	for (size_t i = 0; i < s->heap_count && !st; i++)
 		for (unsigned k = 0; k < SEGMENT_CONTEXTS && !st; k++) {
-			st = follow_list(h, s, i, k, false, e);
+			st = follow_context_list(h, s, i, k, false, e);
 			if (!st)
-				st = follow_list(h, s, i, k, true, e);
+				st = follow_context_list(h, s, i, k, true, e);
 		}
 	return st;
 }
 
-static int by_address(const void *a, const void *b)
+static int page_segment_by_address(const void *a, const void *b)
 {
 	const struct page_segment *x = a, *y = b;
 
@@ -157,11 +159,11 @@ static int by_address(const void *a, const void *b)
 }
 
 /* No byte belongs to two. */
-static void drop_overlaps(struct segment_state *s)
+static void drop_overlapping_page_segments(struct segment_state *s)
 {
 	size_t kept = 0;
 
-	array_sort(s->segments, s->segment_count, sizeof(*s->segments), by_address);
+	array_sort(s->segments, s->segment_count, sizeof(*s->segments), page_segment_by_address);
 	for (size_t i = 0; i < s->segment_count; i++)
 		if (!kept || s->segments[kept - 1].end <= s->segments[i].at)
 			s->segments[kept++] = s->segments[i];
@@ -225,7 +227,8 @@ static enum status heap_of_context(struct heaps *h, struct segment_state *s, uin
 	return ST_OK;
 }
 
-static enum status look_at(struct heaps *h, struct segment_state *s, uint64_t at, struct err *e)
+static enum status try_page_segment(struct heaps *h, struct segment_state *s, uint64_t at,
+				    struct err *e)
 {
 	uint64_t signature;
 	size_t heap;
@@ -239,13 +242,13 @@ static enum status look_at(struct heaps *h, struct segment_state *s, uint64_t at
 		const struct page_segment x = { at, at + s->heaps[heap].contexts[k].size, heap,
 						(uint8_t)k };
 
-		st = add_segment(s, &x, e);
+		st = add_page_segment(s, &x, e);
 	}
 	return st;
 }
 
 /* Segments that no list leads to, because it is broken: their signatures tell them. */
-static enum status look_at_ranges(struct heaps *h, struct segment_state *s, struct err *e)
+static enum status try_page_segments(struct heaps *h, struct segment_state *s, struct err *e)
 {
 	const struct range_list *l = h->sources.ranges;
 	uint64_t tried = 0;
@@ -259,7 +262,7 @@ static enum status look_at_ranges(struct heaps *h, struct segment_state *s, stru
 				s->cut = true;
 				return ST_OK;
 			}
-			st = look_at(h, s, at, e);
+			st = try_page_segment(h, s, at, e);
 		}
 	}
 	return st;
@@ -318,15 +321,15 @@ enum status heap__find_segment_heaps(struct heaps *h, struct err *e)
 	st = read_heads(h, s, e);
 	if (!st)
 		st = follow_lists(h, s, e);
-	drop_overlaps(s);
+	drop_overlapping_page_segments(s);
 	if (!st && s->heap_count)
 		st = segment__find_keys(h, e);
 	else if (!st && is_one_lost(h))
 		st = segment__find_lost_key(h, e);
 	if (!st && s->has_key && s->is_signed) {
 		drop_unsigned(h, s);
-		st = look_at_ranges(h, s, e);
-		drop_overlaps(s);
+		st = try_page_segments(h, s, e);
+		drop_overlapping_page_segments(s);
 	}
 	if (!st && s->segment_count)
 		st = segment__find_lfh_key(h, e);

@@ -39,8 +39,8 @@ struct samples {
 	size_t vs_count, lfh_count;
 };
 
-static void take_sample(struct heaps *h, const struct segment_layout *l, const struct page_range *r,
-			struct samples *ret)
+static void take_key_sample(struct heaps *h, const struct segment_layout *l,
+			    const struct page_range *r, struct samples *ret)
 {
 	struct heap_pages *p = &h->pages;
 
@@ -76,7 +76,7 @@ static void take_samples(struct heaps *h, struct samples *ret)
 					   r.flags & RANGE_FIRST && r.units;
 
 			if (there)
-				take_sample(h, heap->l, &r, ret);
+				take_key_sample(h, heap->l, &r, ret);
 			k += there ? r.units : 1;
 		}
 	}
@@ -246,7 +246,7 @@ struct lfh_worth {
 	size_t fitting, agreeing, denying;
 };
 
-static int by_key(const void *a, const void *b)
+static int vote_by_key(const void *a, const void *b)
 {
 	const struct lfh_vote *x = a, *y = b;
 
@@ -255,7 +255,7 @@ static int by_key(const void *a, const void *b)
 	return (x->sample > y->sample) - (x->sample < y->sample);
 }
 
-static void vote(struct lfh_ballot *b, size_t sample)
+static void vote_for_lfh_key(struct lfh_ballot *b, size_t sample)
 {
 	const struct lfh_subsegment *s = &b->x->lfh[sample];
 	const uint32_t page = b->whole ? (uint32_t)(s->at >> 12) : (uint32_t)s->at >> 12;
@@ -277,7 +277,7 @@ static void vote(struct lfh_ballot *b, size_t sample)
 }
 
 /* What the blocks themselves say to a key. */
-static void weigh(struct lfh_ballot *b, struct lfh_worth *w)
+static void weigh_lfh_key(struct lfh_ballot *b, struct lfh_worth *w)
 {
 	struct heap_pages *p = &b->h->pages;
 
@@ -301,7 +301,7 @@ static void weigh(struct lfh_ballot *b, struct lfh_worth *w)
 	}
 }
 
-static bool better(const struct lfh_worth *x, const struct lfh_worth *y)
+static bool is_better_lfh_key(const struct lfh_worth *x, const struct lfh_worth *y)
 {
 	if (x->fitting != y->fitting)
 		return x->fitting > y->fitting;
@@ -313,13 +313,13 @@ static bool better(const struct lfh_worth *x, const struct lfh_worth *y)
 }
 
 /* The best key; false: none, or two that nothing tells apart. */
-static bool elect(struct lfh_ballot *b, struct lfh_worth *ret)
+static bool elect_lfh_key(struct lfh_ballot *b, struct lfh_worth *ret)
 {
 	size_t most = 0, tried = 0;
 	bool tie = false;
 
 	*ret = (struct lfh_worth){ 0 };
-	array_sort(b->votes, b->count, sizeof(*b->votes), by_key);
+	array_sort(b->votes, b->count, sizeof(*b->votes), vote_by_key);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0, end; i < b->count; i = end) {
 			struct lfh_worth w = { .key = b->votes[i].key };
@@ -332,12 +332,12 @@ static bool elect(struct lfh_ballot *b, struct lfh_worth *ret)
 			if (!pass || w.votes < most || tried == LFH_ELECTED_MAX)
 				continue;
 			tried++;
-			weigh(b, &w);
-			if (better(&w, ret)) {
+			weigh_lfh_key(b, &w);
+			if (is_better_lfh_key(&w, ret)) {
 				*ret = w;
 				tie = false;
 			} else {
-				tie |= !better(ret, &w);
+				tie |= !is_better_lfh_key(ret, &w);
 			}
 		}
 	return ret->votes && !tie && !ret->denying && 2 * ret->fitting > b->x->lfh_count &&
@@ -361,8 +361,8 @@ enum status segment__find_lfh_key(struct heaps *h, struct err *e)
 		b.any_size = i & 2;
 		b.count = 0;
 		for (size_t k = 0; k < x->lfh_count; k++)
-			vote(&b, k);
-		if (!elect(&b, &w) || !better(&w, &best))
+			vote_for_lfh_key(&b, k);
+		if (!elect_lfh_key(&b, &w) || !is_better_lfh_key(&w, &best))
 			continue;
 		best = w;
 		s->has_lfh_key = w.fitting == x->lfh_count || i == 3;

@@ -63,8 +63,8 @@ struct block {
 
 #define BIT_LOST 4
 
-static enum status tell_block(struct heap_walk *w, const struct lfh_subsegment *s, uint32_t i,
-			      const struct block *b, bool island)
+static enum status tell_lfh_block(struct heap_walk *w, const struct lfh_subsegment *s, uint32_t i,
+				  const struct block *b, bool island)
 {
 	const bool busy = b->bits & BIT_BUSY;
 	struct heap_allocation a = {
@@ -85,7 +85,7 @@ static enum status tell_block(struct heap_walk *w, const struct lfh_subsegment *
  * First all of the bitmap, then the blocks in their order, so that each page is asked for once.
  * False: one that says how much of it is unused says what cannot be.
  */
-static bool read_blocks(struct heap_walk *w, const struct lfh_subsegment *s, struct block *ret)
+static bool read_lfh_bitmap(struct heap_walk *w, const struct lfh_subsegment *s, struct block *ret)
 {
 	for (uint32_t i = 0; i < s->count; i++)
 		if (!segment__lfh_bits(w->p, s, i, &ret[i].bits))
@@ -104,8 +104,8 @@ static bool read_blocks(struct heap_walk *w, const struct lfh_subsegment *s, str
 	return true;
 }
 
-static enum status tell_blocks(struct heap_walk *w, const struct lfh_subsegment *s,
-			       const struct block *blocks, bool island)
+static enum status tell_subsegment_blocks(struct heap_walk *w, const struct lfh_subsegment *s,
+					  const struct block *blocks, bool island)
 {
 	uint32_t free_blocks = 0, lost = 0;
 	enum status st = ST_OK;
@@ -117,7 +117,7 @@ static enum status tell_blocks(struct heap_walk *w, const struct lfh_subsegment 
 			continue;
 		}
 		free_blocks += !(blocks[i].bits & BIT_BUSY);
-		st = tell_block(w, s, i, &blocks[i], island);
+		st = tell_lfh_block(w, s, i, &blocks[i], island);
 	}
 	/* Withheld ones, that would lie in two pages, are not free, and count as such. */
 	w->stats->contradictions += !lost && free_blocks > s->free;
@@ -138,8 +138,8 @@ enum status segment__walk_lfh(struct heap_walk *w, const struct segment_heap *he
 		blocks = calloc(s.count, sizeof(*blocks)); /* 65535 at most */
 		if (!blocks)
 			return err_nomem(w->e);
-		if (read_blocks(w, &s, blocks))
-			return tell_blocks(w, &s, blocks, island);
+		if (read_lfh_bitmap(w, &s, blocks))
+			return tell_subsegment_blocks(w, &s, blocks, island);
 	}
 	w->stats->contradictions += head != CHUNK_UNREAD && k->has_lfh_key;
 	w->stats->containers_lost++;

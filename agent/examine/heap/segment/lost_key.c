@@ -69,7 +69,7 @@ static bool has_shape(struct heaps *h, uint64_t at, const struct segment_context
 	return any && good;
 }
 
-static void look_at(struct heaps *h, uint64_t at, uint64_t last, struct lost *x)
+static void vote_for_lost_key(struct heaps *h, uint64_t at, uint64_t last, struct lost *x)
 {
 	struct heap_pages *p = &h->pages;
 	uint64_t next, before, signature;
@@ -103,8 +103,8 @@ static bool low_bits(struct heaps *h, const struct shape *s, const struct segmen
 }
 
 /* How many shapes agree with the one that most agree with. */
-static size_t agreement(struct heaps *h, const struct lost *x, const struct segment_layout *l,
-			uint64_t key, uint64_t *ret_low)
+static size_t count_agreement(struct heaps *h, const struct lost *x, const struct segment_layout *l,
+			      uint64_t key, uint64_t *ret_low)
 {
 	size_t best = 0;
 
@@ -132,7 +132,7 @@ static void find_low_bits(struct heaps *h, const struct lost *x, uint64_t key)
 	for (size_t k = 0; k < SEGMENT_LAYOUTS; k++) {
 		const struct segment_layout *l = &segment__layouts[k];
 		uint64_t low = 0;
-		const size_t n = agreement(h, x, l, key, &low);
+		const size_t n = count_agreement(h, x, l, key, &low);
 
 		if (n <= best)
 			continue;
@@ -156,7 +156,7 @@ enum status segment__find_lost_key(struct heaps *h, struct err *e)
 
 		for (; at < l->at[i].last && x->starts++ < PAGE_SEGMENT_STARTS_MAX && !h->pages.cut;
 		     at += PAGE_SEGMENT_STEP)
-			look_at(h, at, l->at[i].last, x);
+			vote_for_lost_key(h, at, l->at[i].last, x);
 	}
 	if (x->count && segment__vote_vs(h, x->vs, x->vs_count, &key))
 		find_low_bits(h, x, key & ~UINT64_C(0xffff));

@@ -56,21 +56,21 @@ enum chunk_read segment__vs_chunk(struct heap_pages *p, uint64_t key, uint64_t a
 										     : CHUNK_WRONG;
 }
 
-static uint64_t chunk_end(const struct vs_chunk *c)
+static uint64_t vs_chunk_end(const struct vs_chunk *c)
 {
 	return c->at + (uint64_t)c->size * VS_UNIT;
 }
 
 /* As nt/back_end.c's: false where a chunk that can be read denies the chain. */
-static bool follow(struct heap_pages *p, uint64_t key, struct vs_chunk c, uint64_t to,
-		   size_t *ret_links, uint64_t *ret_stop)
+static bool follow_vs_chain(struct heap_pages *p, uint64_t key, struct vs_chunk c, uint64_t to,
+			    size_t *ret_links, uint64_t *ret_stop)
 {
 	struct vs_chunk next;
 
 	for (*ret_links = 0;; c = next, ++*ret_links) {
 		enum chunk_read r;
 
-		*ret_stop = chunk_end(&c);
+		*ret_stop = vs_chunk_end(&c);
 		if (to - *ret_stop < VS_CHUNK)
 			return true;
 		r = segment__vs_chunk(p, key, *ret_stop, to, &next);
@@ -91,7 +91,7 @@ bool segment__vs_agrees(struct heap_pages *p, uint64_t key, const struct vs_subs
 	uint64_t stop;
 
 	return segment__vs_chunk(p, key, s->first, s->end, &c) == CHUNK_GOOD && !c.prev &&
-	       follow(p, key, c, s->end, &links, &stop) && links >= LINKS_LEAST;
+	       follow_vs_chain(p, key, c, s->end, &links, &stop) && links >= LINKS_LEAST;
 }
 
 enum unused_read segment__unused(struct heap_pages *p, uint64_t at, uint64_t size, uint64_t *ret)
@@ -113,7 +113,7 @@ struct vs_walk {
 	bool island;
 };
 
-static enum status tell_chunk(const struct vs_walk *v, const struct vs_chunk *c)
+static enum status tell_vs_chunk(const struct vs_walk *v, const struct vs_chunk *c)
 {
 	const uint64_t bytes = (uint64_t)c->size * VS_UNIT - VS_CHUNK;
 	uint64_t unused = 0;
@@ -140,7 +140,7 @@ static enum status tell_chunk(const struct vs_walk *v, const struct vs_chunk *c)
 	return heap__tell(v->w, &a);
 }
 
-static uint64_t resynchronise(const struct vs_walk *v, uint64_t at)
+static uint64_t resync_vs_chain(const struct vs_walk *v, uint64_t at)
 {
 	struct heap_walk *w = v->w;
 
@@ -157,7 +157,7 @@ static uint64_t resynchronise(const struct vs_walk *v, uint64_t at)
 		}
 		stop = at + VS_UNIT;
 		if (r == CHUNK_GOOD) {
-			const bool whole = follow(w->p, v->key, c, v->to, &links, &stop);
+			const bool whole = follow_vs_chain(w->p, v->key, c, v->to, &links, &stop);
 
 			if (whole && links >= LINKS_LEAST) {
 				w->stats->resynchronised++;
@@ -173,10 +173,10 @@ static uint64_t resynchronise(const struct vs_walk *v, uint64_t at)
 	return v->to;
 }
 
-static bool confirmed(const struct vs_walk *v, const struct vs_chunk *c)
+static bool is_vs_chunk_confirmed(const struct vs_walk *v, const struct vs_chunk *c)
 {
 	struct vs_chunk next;
-	const uint64_t end = chunk_end(c);
+	const uint64_t end = vs_chunk_end(c);
 	const enum chunk_read r = v->to - end <= VS_TAIL
 					  ? CHUNK_UNREAD
 					  : segment__vs_chunk(v->w->p, v->key, end, v->to, &next);
@@ -192,23 +192,23 @@ static enum status walk_chunks(struct vs_walk *v, uint64_t at, bool anywhere)
 	enum status st = ST_OK;
 
 	if (anywhere)
-		at = resynchronise(v, at);
+		at = resync_vs_chain(v, at);
 	while (!st && v->to - at >= VS_CHUNK && !w->p->cut) {
 		const enum chunk_read r = segment__vs_chunk(w->p, v->key, at, v->to, &c);
 
 		if (r == CHUNK_GOOD && (before.size ? c.prev == before.size
-					: first     ? !c.prev && confirmed(v, &c)
+					: first     ? !c.prev && is_vs_chunk_confirmed(v, &c)
 						    : true)) {
-			st = tell_chunk(v, &c);
+			st = tell_vs_chunk(v, &c);
 			before = c;
 			first = false;
-			at = chunk_end(&c);
+			at = vs_chunk_end(&c);
 			continue;
 		}
 		if (r != CHUNK_UNREAD && before.size && v->to - at <= VS_TAIL)
 			break;
 		w->stats->contradictions += r != CHUNK_UNREAD;
-		at = resynchronise(v, at);
+		at = resync_vs_chain(v, at);
 		before = (struct vs_chunk){ 0 };
 		first = false;
 		v->island = true;

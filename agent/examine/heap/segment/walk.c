@@ -43,8 +43,8 @@ static enum status walk_range(struct heap_walk *w, const struct segment_heap *he
 	}
 }
 
-static enum status walk_segment(struct heap_walk *w, const struct segment_heap *heap,
-				const struct page_segment *s)
+static enum status walk_page_segment(struct heap_walk *w, const struct segment_heap *heap,
+				     const struct page_segment *s)
 {
 	const struct segment_context *c = &heap->contexts[s->context];
 	bool island = false;
@@ -86,7 +86,7 @@ enum status heap__walk_segment_heap(struct heap_walk *w)
 
 	for (size_t i = 0; s && i < s->segment_count && !st; i++)
 		if (s->heaps[s->segments[i].heap].address == w->info->address)
-			st = walk_segment(w, &s->heaps[s->segments[i].heap], &s->segments[i]);
+			st = walk_page_segment(w, &s->heaps[s->segments[i].heap], &s->segments[i]);
 	if (!st && w->info->head && w->info->layout)
 		st = segment__walk_large(w);
 	w->stats->cut |= s && s->cut;

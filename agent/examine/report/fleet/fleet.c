@@ -195,7 +195,7 @@ static bool has_faults(const struct fleet *f)
 	return f->n_faults;
 }
 
-static void put_faults(struct doc *d, const struct fleet *f)
+static void put_broken_files(struct doc *d, const struct fleet *f)
 {
 	struct html_table t;
 
@@ -267,7 +267,7 @@ static const struct section {
 } sections[] = {
 	{ "failures", "Not complete, and why", false, has_failures, put_failures },
 	{ "codes", "How they ended", .put = put_codes },
-	{ "unread", "Files that are no summaries", true, has_faults, put_faults },
+	{ "unread", "Files that are no summaries", true, has_faults, put_broken_files },
 	{ "twice", "The same identity more than once", false, fleet_has_twice, fleet_put_twice },
 	{ "slowest", "Slowest, largest, most smear", .put = fleet_put_slowest },
 	{ "largest", "Largest", true, NULL, fleet_put_largest },
@@ -302,7 +302,7 @@ static void put_counted(struct doc *d, enum rating j, size_t n, const char *one,
 	doc_put(d, "</p>\n");
 }
 
-static void put_outcome(struct doc *d, const struct fleet *f)
+static void put_fleet_outcome(struct doc *d, const struct fleet *f)
 {
 	const size_t good = count_rating(f, RATING_GOOD), fair = count_rating(f, RATING_FAIR);
 	const size_t bad = f->count - good - fair;
@@ -326,7 +326,7 @@ static void put_outcome(struct doc *d, const struct fleet *f)
 	doc_put(d, "</div>\n");
 }
 
-static uint64_t sum_of(const struct fleet *f, uint64_t (*of)(const struct fleet_host *h))
+static uint64_t sum_over_hosts(const struct fleet *f, uint64_t (*of)(const struct fleet_host *h))
 {
 	uint64_t sum = 0;
 
@@ -339,7 +339,7 @@ static uint64_t sum_of(const struct fleet *f, uint64_t (*of)(const struct fleet_
 	return sum;
 }
 
-static uint64_t memory_of(const struct fleet_host *h)
+static uint64_t host_memory_of(const struct fleet_host *h)
 {
 	return h->memory;
 }
@@ -349,16 +349,16 @@ static uint64_t written_of(const struct fleet_host *h)
 	return h->written;
 }
 
-static void put_cards(struct doc *d, const struct fleet *f)
+static void put_fleet_cards(struct doc *d, const struct fleet *f)
 {
 	doc_put(d, "<div class=\"cards\">\n<div class=\"card\"><b>");
-	doc_size(d, sum_of(f, memory_of));
+	doc_size(d, sum_over_hosts(f, host_memory_of));
 	doc_put(d, "</b><span>of memory read</span></div>\n<div class=\"card\"><b>");
-	doc_size(d, sum_of(f, written_of));
+	doc_size(d, sum_over_hosts(f, written_of));
 	doc_put(d, "</b><span>written</span></div>\n</div>\n");
 }
 
-static bool is_there(const struct section *s, const struct fleet *f)
+static bool is_section_there(const struct section *s, const struct fleet *f)
 {
 	return !s->has || s->has(f);
 }
@@ -371,16 +371,16 @@ void page_of_fleet(struct doc *d, const struct fleet *f)
 	doc_put(d, f->count == 1 ? " host</h1>\n" : " hosts</h1>\n");
 	doc_put(d, "<p class=\"soft\">By what ramseal said on each host: a host in somebody else's "
 		   "hands can say anything. Only the containers can be verified.</p>\n");
-	put_outcome(d, f);
-	put_cards(d, f);
+	put_fleet_outcome(d, f);
+	put_fleet_cards(d, f);
 	doc_put(d, "<nav aria-label=\"Sections\">");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		if (!sections[i].part && is_there(&sections[i], f))
+		if (!sections[i].part && is_section_there(&sections[i], f))
 			doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id,
 				   sections[i].title);
 	doc_put(d, "</nav>\n</header>\n<main>\n");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-		if (!is_there(&sections[i], f))
+		if (!is_section_there(&sections[i], f))
 			continue;
 		(sections[i].part ? page_part : page_section)(d, sections[i].id, sections[i].title);
 		sections[i].put(d, f);

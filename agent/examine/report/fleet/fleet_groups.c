@@ -37,7 +37,7 @@ static int compare_duration(const void *a, const void *b)
 	return fleet_falling(fleet_host_at(a)->duration, fleet_host_at(b)->duration, a, b);
 }
 
-static int compare_written(const void *a, const void *b)
+static int compare_hosts_by_written(const void *a, const void *b)
 {
 	return fleet_falling(fleet_host_at(a)->written, fleet_host_at(b)->written, a, b);
 }
@@ -54,7 +54,7 @@ static int compare_doubtful(const void *a, const void *b)
 }
 
 /* By a text that is NULL where it is not known; then as they stand in the fleet. */
-static int by_text(const char *x, const char *y, const void *a, const void *b)
+static int compare_hosts_by_text(const char *x, const char *y, const void *a, const void *b)
 {
 	const int c = strcmp(x ? x : "", y ? y : "");
 
@@ -65,27 +65,27 @@ static int by_text(const char *x, const char *y, const void *a, const void *b)
 
 static int compare_kernel(const void *a, const void *b)
 {
-	return by_text(fleet_host_at(a)->kernel, fleet_host_at(b)->kernel, a, b);
+	return compare_hosts_by_text(fleet_host_at(a)->kernel, fleet_host_at(b)->kernel, a, b);
 }
 
 static int compare_tool(const void *a, const void *b)
 {
-	return by_text(fleet_host_at(a)->tool, fleet_host_at(b)->tool, a, b);
+	return compare_hosts_by_text(fleet_host_at(a)->tool, fleet_host_at(b)->tool, a, b);
 }
 
 static int compare_boot(const void *a, const void *b)
 {
-	return by_text(fleet_host_at(a)->boot_id, fleet_host_at(b)->boot_id, a, b);
+	return compare_hosts_by_text(fleet_host_at(a)->boot_id, fleet_host_at(b)->boot_id, a, b);
 }
 
-static int compare_name(const void *a, const void *b)
+static int compare_hosts_by_name(const void *a, const void *b)
 {
-	return by_text(fleet_host_at(a)->name, fleet_host_at(b)->name, a, b);
+	return compare_hosts_by_text(fleet_host_at(a)->name, fleet_host_at(b)->name, a, b);
 }
 
-static int compare_root(const void *a, const void *b)
+static int compare_hosts_by_root(const void *a, const void *b)
 {
-	return by_text(fleet_host_at(a)->root, fleet_host_at(b)->root, a, b);
+	return compare_hosts_by_text(fleet_host_at(a)->root, fleet_host_at(b)->root, a, b);
 }
 
 static bool has_duration(const struct fleet_host *h)
@@ -108,7 +108,7 @@ static bool has_boot(const struct fleet_host *h)
 	return h->boot_id != NULL;
 }
 
-static bool has_name(const struct fleet_host *h)
+static bool has_host_name(const struct fleet_host *h)
 {
 	return h->name != NULL;
 }
@@ -158,7 +158,7 @@ void fleet_put_slowest(struct doc *d, const struct fleet *f)
 
 void fleet_put_largest(struct doc *d, const struct fleet *f)
 {
-	put_top(d, f, has_written, compare_written);
+	put_top(d, f, has_written, compare_hosts_by_written);
 }
 
 static void put_smear_note(struct doc *d, const struct fleet *f, size_t known)
@@ -255,8 +255,8 @@ static void put_group_names(struct html_table *t, const struct fleet_host *const
 	html_cell_end(t);
 }
 
-static void put_groups(struct doc *d, const struct fleet *f, const char *what, host_text *of,
-		       host_compare *compare)
+static void put_host_groups(struct doc *d, const struct fleet *f, const char *what, host_text *of,
+			    host_compare *compare)
 {
 	const struct ranked r = fleet_ranked(d, f, fleet_any, compare);
 	struct html_table t;
@@ -280,12 +280,12 @@ static void put_groups(struct doc *d, const struct fleet *f, const char *what, h
 
 void fleet_put_kernels(struct doc *d, const struct fleet *f)
 {
-	put_groups(d, f, "kernel", kernel_text, compare_kernel);
+	put_host_groups(d, f, "kernel", kernel_text, compare_kernel);
 }
 
 void fleet_put_tools(struct doc *d, const struct fleet *f)
 {
-	put_groups(d, f, "ramseal", tool_text, compare_tool);
+	put_host_groups(d, f, "ramseal", tool_text, compare_tool);
 }
 
 /*
@@ -299,13 +299,13 @@ static const struct identity {
 	host_compare *compare;
 } identities[] = {
 	{ "container", "the same root: the same container, more than once", has_root, root_text,
-	  compare_root },
+	  compare_hosts_by_root },
 	{ "machine",
 	  "the same boot ID: one machine was acquired more than once, or was cloned "
 	  "while it ran",
 	  has_boot, boot_text, compare_boot },
 	{ "name", "the same name: one machine was acquired more than once, or two have one name",
-	  has_name, name_text, compare_name },
+	  has_host_name, name_text, compare_hosts_by_name },
 };
 
 static size_t put_twice_of(struct html_table *t, const struct fleet *f, const struct identity *x)

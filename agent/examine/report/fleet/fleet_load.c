@@ -15,7 +15,7 @@
  * Members, which may be missing or anything
  */
 
-static const json_t *at(const json_t *o, const char *object, const char *key)
+static const json_t *json_member_at(const json_t *o, const char *object, const char *key)
 {
 	return json_object_get(object ? json_object_get(o, object) : o, key);
 }
@@ -23,7 +23,7 @@ static const json_t *at(const json_t *o, const char *object, const char *key)
 /* For free(); NULL also if it is no text, or empty. */
 static char *text_at(const json_t *o, const char *object, const char *key)
 {
-	const char *text = json_string_value(at(o, object, key));
+	const char *text = json_string_value(json_member_at(o, object, key));
 	char *ret;
 
 	if (!text || !*text || asprintf(&ret, "%.*s", TEXT_MAX, text) < 0)
@@ -32,7 +32,7 @@ static char *text_at(const json_t *o, const char *object, const char *key)
 }
 
 /* Large ones are texts (json_u64()). */
-static uint64_t number(const json_t *v)
+static uint64_t fleet_number(const json_t *v)
 {
 	const char *text = json_string_value(v);
 	uint64_t ret;
@@ -46,13 +46,13 @@ static uint64_t number(const json_t *v)
 	return FLEET_UNKNOWN;
 }
 
-static uint64_t number_at(const json_t *o, const char *object, const char *key)
+static uint64_t fleet_number_at(const json_t *o, const char *object, const char *key)
 {
-	return number(at(o, object, key));
+	return fleet_number(json_member_at(o, object, key));
 }
 
 /* Of two texts, what is known of them, with a space between. */
-static char *joined(char *a, char *b)
+static char *join_texts(char *a, char *b)
 {
 	char *ret = NULL;
 
@@ -66,19 +66,19 @@ static char *joined(char *a, char *b)
 }
 
 /* "Linux 6.1.0-49-amd64"; "Windows NT 10.0 19045.3803". */
-static char *kernel_of(const json_t *doc)
+static char *kernel_of_summary(const json_t *doc)
 {
-	const uint64_t build = number_at(json_object_get(doc, "machine"), "os", "build");
-	const uint64_t ubr = number_at(json_object_get(doc, "machine"), "os", "ubr");
+	const uint64_t build = fleet_number_at(json_object_get(doc, "machine"), "os", "build");
+	const uint64_t ubr = fleet_number_at(json_object_get(doc, "machine"), "os", "ubr");
 	const json_t *machine = json_object_get(doc, "machine");
 	char *numbers = NULL;
 
 	if (build != FLEET_UNKNOWN && ubr != FLEET_UNKNOWN &&
 	    asprintf(&numbers, "(%" PRIu64 ".%" PRIu64 ")", build, ubr) < 0)
 		numbers = NULL;
-	return joined(
-		joined(text_at(machine, "os", "kernel"), text_at(machine, "os", "kernel_release")),
-		numbers);
+	return join_texts(join_texts(text_at(machine, "os", "kernel"),
+				     text_at(machine, "os", "kernel_release")),
+			  numbers);
 }
 
 static char *tool_of(const json_t *doc)
@@ -88,18 +88,18 @@ static char *tool_of(const json_t *doc)
 	if (hash && asprintf(&shown, "(SHA-256 %.16s…)", hash) < 0)
 		shown = NULL;
 	free(hash);
-	return joined(text_at(doc, "tool", "version"), shown);
+	return join_texts(text_at(doc, "tool", "version"), shown);
 }
 
-static uint64_t memory_of(const json_t *doc)
+static uint64_t memory_of_summary(const json_t *doc)
 {
 	const json_t *pages = json_object_get(doc, "pages");
 	uint64_t data, zero;
 
 	if (json_is_object(json_object_get(doc, "memory")))
-		return number_at(doc, "memory", "bytes");
-	data = number(json_object_get(pages, "data"));
-	zero = number(json_object_get(pages, "zero"));
+		return fleet_number_at(doc, "memory", "bytes");
+	data = fleet_number(json_object_get(pages, "data"));
+	zero = fleet_number(json_object_get(pages, "zero"));
 	return data < UINT64_MAX >> 14 && zero < UINT64_MAX >> 14 ? (data + zero) * PAGE_SIZE
 								  : FLEET_UNKNOWN;
 }
@@ -109,7 +109,7 @@ static uint64_t memory_of(const json_t *doc)
  */
 
 /* Room for one more; NULL: out of memory. */
-static void *grown(void *list, size_t count, size_t *room, size_t size)
+static void *grow_list(void *list, size_t count, size_t *room, size_t size)
 {
 	const size_t more = MAX(*room * 2, 64);
 	void *ret = list;
@@ -126,7 +126,7 @@ static enum status put_fault(struct fleet *f, const char *file, const char *why,
 			     struct err *e)
 {
 	struct fleet_fault *list =
-		grown(f->faults, f->n_faults, &f->faults_room, sizeof(*f->faults));
+		grow_list(f->faults, f->n_faults, &f->faults_room, sizeof(*f->faults));
 
 	if (!list)
 		return err_nomem(e);
@@ -146,7 +146,7 @@ static enum status add_fault(struct fleet *f, const char *file, const char *why,
 
 static enum status add_host(struct fleet *f, const char *file, const json_t *doc, struct err *e)
 {
-	struct fleet_host *list = grown(f->hosts, f->count, &f->hosts_room, sizeof(*f->hosts));
+	struct fleet_host *list = grow_list(f->hosts, f->count, &f->hosts_room, sizeof(*f->hosts));
 	const json_t *code = json_object_get(doc, "exit_code");
 	const json_t *machine = json_object_get(doc, "machine");
 
@@ -157,7 +157,7 @@ static enum status add_host(struct fleet *f, const char *file, const json_t *doc
 		.file = strdup(file),
 		.name = text_at(machine, "host", "name"),
 		.boot_id = text_at(machine, "host", "boot_id"),
-		.kernel = kernel_of(doc),
+		.kernel = kernel_of_summary(doc),
 		.tool = tool_of(doc),
 		.error = text_at(doc, NULL, "error"),
 		.outcome = text_at(doc, NULL, "outcome"),
@@ -166,13 +166,13 @@ static enum status add_host(struct fleet *f, const char *file, const json_t *doc
 		.exit_code = json_is_integer(code) ? json_integer_value(code) : -1,
 		.whole = json_is_true(json_object_get(doc, "sealed")) ||
 			 json_is_true(json_object_get(doc, "complete")),
-		.duration = number_at(doc, NULL, "duration_ns"),
-		.memory = memory_of(doc),
-		.written = number_at(doc, NULL, "bytes_written"),
-		.unreadable = number_at(doc, "missing", "unreadable_pages"),
-		.skipped = number_at(doc, "missing", "skipped_pages"),
-		.unacquired = number_at(doc, "missing", "unacquired_bytes"),
-		.files = number_at(doc, "missing", "files"),
+		.duration = fleet_number_at(doc, NULL, "duration_ns"),
+		.memory = memory_of_summary(doc),
+		.written = fleet_number_at(doc, NULL, "bytes_written"),
+		.unreadable = fleet_number_at(doc, "missing", "unreadable_pages"),
+		.skipped = fleet_number_at(doc, "missing", "skipped_pages"),
+		.unacquired = fleet_number_at(doc, "missing", "unacquired_bytes"),
+		.files = fleet_number_at(doc, "missing", "files"),
 		.named = FLEET_UNKNOWN,
 	};
 	return list[f->count - 1].file ? ST_OK : err_nomem(e);
@@ -182,10 +182,10 @@ static enum status add_host(struct fleet *f, const char *file, const json_t *doc
 static enum status add_smear(struct fleet *f, const json_t *doc, struct err *e)
 {
 	struct fleet_smear *list =
-		grown(f->smears, f->n_smears, &f->smears_room, sizeof(*f->smears));
-	const uint64_t safe = number_at(doc, "smear", "safe");
-	const uint64_t risk = number_at(doc, "smear", "at-risk");
-	const uint64_t wrong = number_at(doc, "smear", "wrong");
+		grow_list(f->smears, f->n_smears, &f->smears_room, sizeof(*f->smears));
+	const uint64_t safe = fleet_number_at(doc, "smear", "safe");
+	const uint64_t risk = fleet_number_at(doc, "smear", "at-risk");
+	const uint64_t wrong = fleet_number_at(doc, "smear", "wrong");
 	const uint64_t most = UINT64_MAX / 4;
 	char *root = text_at(doc, NULL, "root");
 
@@ -300,7 +300,7 @@ enum status fleet_add_text(struct fleet *f, const char *file, const char *text, 
 	return st;
 }
 
-static enum status add_file(struct fleet *f, const char *path, struct err *e)
+static enum status add_fleet_file(struct fleet *f, const char *path, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
 	struct err why = ERR_INIT;
@@ -351,7 +351,7 @@ static bool is_json_name(const char *name)
 	return has_end(name, ".json") && !has_end(name, ".gaps.json");
 }
 
-static enum status found(void *arg, const char *name, enum folder_kind kind, struct err *e)
+static enum status add_found_name(void *arg, const char *name, enum folder_kind kind, struct err *e)
 {
 	struct names *n = arg;
 	char **list;
@@ -361,7 +361,7 @@ static enum status found(void *arg, const char *name, enum folder_kind kind, str
 	if (n->count >= FLEET_DOCS_MAX)
 		return err_set(e, ST_INPUT, "%s: there are more than %d files", n->folder,
 			       FLEET_DOCS_MAX);
-	list = grown(n->at, n->count, &n->room, sizeof(*list));
+	list = grow_list(n->at, n->count, &n->room, sizeof(*list));
 	if (!list)
 		return err_nomem(e);
 	n->at = list;
@@ -371,29 +371,31 @@ static enum status found(void *arg, const char *name, enum folder_kind kind, str
 	return ST_OK;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_file_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static enum status add_folder(struct fleet *f, const char *path, unsigned depth, struct err *e);
+static enum status add_fleet_folder(struct fleet *f, const char *path, unsigned depth,
+				    struct err *e);
 
 static enum status add_any(struct fleet *f, const char *path, unsigned depth, struct err *e)
 {
 	if (!folder_is(path))
-		return add_file(f, path, e);
+		return add_fleet_file(f, path, e);
 	if (depth == FLEET_FOLDERS)
 		return add_fault(f, path, "folders are nested too deeply", e);
-	return add_folder(f, path, depth, e);
+	return add_fleet_folder(f, path, depth, e);
 }
 
-static enum status add_folder(struct fleet *f, const char *path, unsigned depth, struct err *e)
+static enum status add_fleet_folder(struct fleet *f, const char *path, unsigned depth,
+				    struct err *e)
 {
 	struct names n = { .folder = path };
-	enum status st = folder_list(path, found, &n, e);
+	enum status st = folder_list(path, add_found_name, &n, e);
 
 	if (!st && n.count)
-		qsort(n.at, n.count, sizeof(*n.at), compare_names);
+		qsort(n.at, n.count, sizeof(*n.at), compare_file_names);
 	for (size_t i = 0; i < n.count && !st; i++)
 		st = add_any(f, n.at[i], depth + 1, e);
 	names_deinit(&n);
@@ -425,7 +427,7 @@ bool fleet_is(const char *path)
  * All of it
  */
 
-static int compare_roots(const void *a, const void *b)
+static int compare_smear_roots(const void *a, const void *b)
 {
 	return strcmp(((const struct fleet_smear *)a)->root, ((const struct fleet_smear *)b)->root);
 }
@@ -443,12 +445,12 @@ void fleet_finish(struct fleet *f)
 	if (f->count)
 		qsort(f->hosts, f->count, sizeof(*f->hosts), compare_hosts);
 	if (f->n_smears)
-		qsort(f->smears, f->n_smears, sizeof(*f->smears), compare_roots);
+		qsort(f->smears, f->n_smears, sizeof(*f->smears), compare_smear_roots);
 	for (size_t i = 0; i < f->count && f->n_smears; i++) {
 		const struct fleet_smear key = { .root = f->hosts[i].root };
-		const struct fleet_smear *s =
-			key.root ? bsearch(&key, f->smears, f->n_smears, sizeof(key), compare_roots)
-				 : NULL;
+		const struct fleet_smear *s = key.root ? bsearch(&key, f->smears, f->n_smears,
+								 sizeof(key), compare_smear_roots)
+						       : NULL;
 
 		f->hosts[i].named = s ? s->named : FLEET_UNKNOWN;
 		f->hosts[i].doubtful = s ? s->doubtful : 0;

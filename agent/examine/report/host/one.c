@@ -7,7 +7,7 @@
 #include "agent/examine/report/host/one.h"
 #include "agent/examine/smear/print.h"
 
-static void section_glossary(struct doc *d, const struct report_run *r)
+static void put_acquisition_glossary(struct doc *d, const struct report_run *r)
 {
 	glossary_put(d, GLOSSARY_OF_ACQUISITION);
 }
@@ -33,10 +33,10 @@ static const struct {
 	  "Processes by pages that are missing" },
 	{ "states", "Page states by process", true, has_tables, section_states },
 	{ "integrity", "Seal and hashes", .put = section_integrity },
-	{ "glossary", "Definitions", .put = section_glossary },
+	{ "glossary", "Definitions", .put = put_acquisition_glossary },
 };
 
-static bool is_there(size_t i, const struct report_run *r)
+static bool is_section_of_one(size_t i, const struct report_run *r)
 {
 	return !sections[i].has || sections[i].has(r);
 }
@@ -134,7 +134,7 @@ static void put_gaps_card(struct doc *d, const struct report_run *r)
 		 gaps == 1 ? "page unreadable or skipped" : "pages unreadable or skipped");
 }
 
-static void put_cards(struct doc *d, const struct report_run *r)
+static void put_acquisition_cards(struct doc *d, const struct report_run *r)
 {
 	doc_put(d, "<div class=\"cards\">\n");
 	if (r->has_smear)
@@ -163,7 +163,7 @@ static const char *run_name_of(const struct report_run *r)
 	return r->origin.host ? r->origin.host : r->label;
 }
 
-static void put_outcome(struct doc *d, const struct report_run *r)
+static void put_acquisition_outcome(struct doc *d, const struct report_run *r)
 {
 	const enum rating j = outcome_rating(r);
 
@@ -179,12 +179,12 @@ static void put_contents(struct doc *d, const struct report_run *r)
 {
 	doc_put(d, "<nav aria-label=\"Sections\">");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		if (!sections[i].part && is_there(i, r))
+		if (!sections[i].part && is_section_of_one(i, r))
 			doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id, title_of(i, r));
 	doc_put(d, "</nav>\n");
 }
 
-static void put_head(struct doc *d, const struct report_run *r)
+static void put_acquisition_head(struct doc *d, const struct report_run *r)
 {
 	char time[CLOCK_RFC3339_SIZE];
 
@@ -197,8 +197,8 @@ static void put_head(struct doc *d, const struct report_run *r)
 		doc_printf(d, " · begun %s", time);
 	}
 	doc_put(d, "</p>\n");
-	put_outcome(d, r);
-	put_cards(d, r);
+	put_acquisition_outcome(d, r);
+	put_acquisition_cards(d, r);
 	put_contents(d, r);
 	doc_put(d, "</header>\n<main>\n");
 }
@@ -206,9 +206,9 @@ static void put_head(struct doc *d, const struct report_run *r)
 void page_of_one(struct doc *d, const struct report_run *r)
 {
 	page_begin(d, "Memory acquisition", run_name_of(r));
-	put_head(d, r);
+	put_acquisition_head(d, r);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-		if (!is_there(i, r))
+		if (!is_section_of_one(i, r))
 			continue;
 		(sections[i].part ? page_part : page_section)(d, sections[i].id, title_of(i, r));
 		sections[i].put(d, r);

@@ -96,7 +96,7 @@ static void put_facts(struct doc *d, const char *name, const json_t *object)
 }
 
 /* How much, and why: formats/SPEC.md has the reasons by their numbers. */
-static void put_again(struct doc *d, const struct report_run *r)
+static void put_recaptured(struct doc *d, const struct report_run *r)
 {
 	static const char *const reasons[SUMS_REASONS] = {
 		[RSZ_TABLE_CHANGED] = "a page table that names it changed",
@@ -165,7 +165,7 @@ static void put_wall(struct doc *d, const struct report_run *r)
 	put_order(d, r);
 	html_fact_end(d);
 	html_fact_begin(d, "<a class=\"term\" href=\"#d-read-again\">read again</a>");
-	put_again(d, r);
+	put_recaptured(d, r);
 	html_fact_end(d);
 }
 
@@ -309,7 +309,7 @@ void section_timeline(struct doc *d, const struct report_run *r)
  */
 
 /* A row of what it is (ours) and of its hash, which is text or a reason why there is none. */
-static void put_hash(struct html_table *t, enum term term, const char *of, const char *hash)
+static void put_hash_row(struct html_table *t, enum term term, const char *of, const char *hash)
 {
 	html_row(t);
 	html_cell(t, "");
@@ -385,9 +385,9 @@ void section_integrity(struct doc *d, const struct report_run *r)
 	html_column(&t, TERMS, "of");
 	html_column(&t, TERMS, "SHA-256 (the identity is random)");
 	html_table_body(&t);
-	put_hash(&t, TERM_ROOT, "root of the container", root);
-	put_hash(&t, TERMS, "identity of the container", id);
-	put_hash(&t, TERMS, "the acquiring program", tool ? tool : "not recorded");
+	put_hash_row(&t, TERM_ROOT, "root of the container", root);
+	put_hash_row(&t, TERMS, "identity of the container", id);
+	put_hash_row(&t, TERMS, "the acquiring program", tool ? tool : "not recorded");
 	put_file_hashes(&t, r);
 	html_table_end(&t);
 	doc_put(d, "<p class=\"soft\">The acquisition itself recorded the hashes of the program "

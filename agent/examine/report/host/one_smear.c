@@ -9,7 +9,7 @@
 
 #define PROCESS_ROWS 60 /* of the table; the rest is summed */
 
-static void put_copy(struct html_table *t, const struct smear *s, enum copy copy)
+static void put_copy_row(struct html_table *t, const struct smear *s, enum copy copy)
 {
 	const struct copy_sums *c = &s->total.copy[copy];
 	const struct window_summary *w = &c->window[WINDOW_FRAMES];
@@ -45,7 +45,7 @@ static void put_copies(struct doc *d, const struct smear *s)
 	html_column_of_numbers(&t, TERM_QUANTILE, "maximum");
 	html_table_body(&t);
 	for (size_t i = 0; i < COPIES; i++)
-		put_copy(&t, s, (enum copy)i);
+		put_copy_row(&t, s, (enum copy)i);
 	html_table_end(&t);
 }
 
@@ -62,7 +62,7 @@ struct column_names {
 	char at[2 * COPIES][32];
 };
 
-static void put_verdict(struct html_table *t, const struct smear *s, enum verdict v)
+static void put_verdict_row(struct html_table *t, const struct smear *s, enum verdict v)
 {
 	static const struct {
 		enum term term;
@@ -104,7 +104,7 @@ static void put_reasons(struct doc *d, const struct smear *s)
 	html_table_body(&t);
 	for (size_t v = 0; v < VERDICTS; v++)
 		if (verdict_occurs(s, v))
-			put_verdict(&t, s, (enum verdict)v);
+			put_verdict_row(&t, s, (enum verdict)v);
 	html_table_end(&t);
 	doc_put(d, "</details>\n");
 }
@@ -209,7 +209,7 @@ static void put_advice(struct doc *d, const struct smear *s)
 }
 
 /* Which page file a number means, as content says; a contradiction is judged. */
-static void put_numbers(struct doc *d, const struct smear *s)
+static void put_file_numbers(struct doc *d, const struct smear *s)
 {
 	char text[SMEAR_NUMBER_MAX];
 
@@ -252,7 +252,7 @@ void section_smear(struct doc *d, const struct report_run *r)
 		html_strange(d, s->slots_doubt);
 		doc_put(d, ".");
 	}
-	put_numbers(d, s);
+	put_file_numbers(d, s);
 	for (size_t i = 0; i < s->n_file_doubts; i++) {
 		doc_put(d, " It is not known which part of ");
 		html_strange(d, s->file_doubts[i].file);
@@ -373,7 +373,7 @@ struct process_sums {
 	uint64_t groups[GROUPS];
 };
 
-static void add_process(struct process_sums *sums, const struct copy_sums *c)
+static void add_process_sums(struct process_sums *sums, const struct copy_sums *c)
 {
 	uint64_t trust[TRUSTS], groups[GROUPS];
 
@@ -395,12 +395,12 @@ static void put_sums(struct html_table *t, const struct process_sums *sums, bool
 		html_number(t, sums->groups[i]);
 }
 
-static void put_process(struct html_table *t, const struct smear_space *s, bool still)
+static void put_process_row(struct html_table *t, const struct smear_space *s, bool still)
 {
 	const struct copy_sums *c = &s->copy[COPY_IMAGE];
 	struct process_sums sums = { 0 };
 
-	add_process(&sums, c);
+	add_process_sums(&sums, c);
 	html_row(t);
 	html_text(t, s->id.listed ? s->id.name : "(not listed)");
 	html_cell(t, "n");
@@ -430,7 +430,7 @@ static void put_others(struct html_table *t, const struct smear_space *const *at
 	if (!count)
 		return;
 	for (size_t k = 0; k < count; k++)
-		add_process(&sums, &at[k]->copy[COPY_IMAGE]);
+		add_process_sums(&sums, &at[k]->copy[COPY_IMAGE]);
 	html_row_of_rest(t);
 	html_cell(t, "");
 	doc_count(t->d, count);
@@ -483,7 +483,7 @@ static void put_process_table(struct doc *d, const struct smear *s)
 	put_process_columns(&t, s->still);
 	html_table_body(&t);
 	for (size_t i = 0; i < shown; i++)
-		put_process(&t, order[i], s->still);
+		put_process_row(&t, order[i], s->still);
 	put_others(&t, order + shown, s->count - shown, s->still);
 	html_table_end(&t);
 }
@@ -526,7 +526,7 @@ static bool state_occurs(const struct smear *s, size_t state)
 }
 
 /* An image has its own tables, and no others. */
-static bool is_shown(const struct smear *s, size_t copy)
+static bool is_copy_shown(const struct smear *s, size_t copy)
 {
 	return !s->still || copy == COPY_IMAGE;
 }
@@ -542,7 +542,7 @@ void section_states(struct doc *d, const struct report_run *r)
 	html_table(&t, d, "Pages of 4 KiB by the state of their entry, all address spaces");
 	html_column(&t, TERM_STATE, "state");
 	for (size_t i = 0; i < COPIES; i++)
-		if (is_shown(s, i))
+		if (is_copy_shown(s, i))
 			html_column_of_numbers(&t, TERM_COPY, copy_name((enum copy)i));
 	html_table_body(&t);
 	for (size_t k = 0; k < PTE_STATES; k++) {
@@ -551,7 +551,7 @@ void section_states(struct doc *d, const struct report_run *r)
 		html_row(&t);
 		html_text(&t, pte_state_name((enum pte_state)k));
 		for (size_t i = 0; i < COPIES; i++)
-			if (is_shown(s, i))
+			if (is_copy_shown(s, i))
 				html_number(&t, s->total.copy[i].state[k]);
 		html_row_end(&t);
 	}

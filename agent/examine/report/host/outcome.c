@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/examine/report/host/outcome.h"
 
-static bool has_gaps(const struct report_run *r)
+static bool run_has_gaps(const struct report_run *r)
 {
 	const json_t *code = json_object_get(r->finish, "exit_code");
 
@@ -12,7 +12,7 @@ enum rating outcome_rating(const struct report_run *r)
 {
 	if (!run_is_whole(r) || r->partial[0])
 		return RATING_BAD;
-	return has_gaps(r) || r->sealed_later ? RATING_FAIR : RATING_GOOD;
+	return run_has_gaps(r) || r->sealed_later ? RATING_FAIR : RATING_GOOD;
 }
 
 static const char *end_headline(enum rsz_end end)
@@ -33,7 +33,7 @@ const char *outcome_headline(const struct report_run *r)
 		return end_headline(r->end.end);
 	if (r->partial[0])
 		return "Sealed, but incomplete";
-	if (has_gaps(r))
+	if (run_has_gaps(r))
 		return "Complete, with gaps";
 	return r->sealed_later ? "Complete, sealed later" : "Complete";
 }
@@ -77,7 +77,7 @@ static void put_partial(struct doc *d, const struct report_run *r)
 	doc_put(d, ".</p>");
 }
 
-static void put_missing(struct doc *d, const struct report_run *r)
+static void put_missing_from_map(struct doc *d, const struct report_run *r)
 {
 	if (!r->missing)
 		return;
@@ -128,11 +128,11 @@ void outcome_put_reasons(struct doc *d, const struct report_run *r)
 		put_early_end(d, r);
 	else if (run_is_whole(r) && r->partial[0])
 		put_partial(d, r);
-	else if (has_gaps(r))
+	else if (run_has_gaps(r))
 		put_gaps(d, r);
 	else
 		doc_put(d, "<p>The acquisition finished and recorded no gap.</p>");
-	put_missing(d, r);
+	put_missing_from_map(d, r);
 	if (run_is_whole(r))
 		put_seal(d, r);
 }

@@ -121,8 +121,8 @@ static void note_trust(struct figure_bar *b)
 	snprintf(b->note, sizeof(b->note), "%.24s at risk, %.24s wrong", risk, wrong);
 }
 
-static void put_trust(struct doc *d, const char *title, const struct figure_bar *at, size_t count,
-		      enum svg_form form)
+static void put_trust_bars(struct doc *d, const char *title, const struct figure_bar *at,
+			   size_t count, enum svg_form form)
 {
 	const struct figure_bars f = {
 		.title = title,
@@ -147,7 +147,7 @@ void figure_of_verdicts(struct doc *d, const struct report_run *runs, size_t cou
 		note_trust(&at[i]);
 	}
 	if (at)
-		put_trust(d, "Safe, at risk and wrong", at, count, form);
+		put_trust_bars(d, "Safe, at risk and wrong", at, count, form);
 	else
 		d->lost = true;
 }
@@ -227,7 +227,7 @@ static uint64_t space_size_of(const struct smear_space *s)
 	return sum;
 }
 
-static int descending(uint64_t x, uint64_t y)
+static int compare_descending(uint64_t x, uint64_t y)
 {
 	return x > y ? -1 : x < y;
 }
@@ -237,7 +237,7 @@ int compare_risk(const void *a, const void *b)
 {
 	const struct smear_space *x = *(const struct smear_space *const *)a;
 	const struct smear_space *y = *(const struct smear_space *const *)b;
-	const int order = descending(risk_of(x), risk_of(y));
+	const int order = compare_descending(risk_of(x), risk_of(y));
 
 	return order ? order : compare_size(a, b);
 }
@@ -247,9 +247,9 @@ int compare_size(const void *a, const void *b)
 {
 	const struct smear_space *x = *(const struct smear_space *const *)a;
 	const struct smear_space *y = *(const struct smear_space *const *)b;
-	const int order = descending(space_size_of(x), space_size_of(y));
+	const int order = compare_descending(space_size_of(x), space_size_of(y));
 
-	return order ? order : descending(y->id.dtb, x->id.dtb);
+	return order ? order : compare_descending(y->id.dtb, x->id.dtb);
 }
 
 const struct smear_space **spaces_sorted(const struct smear *s, space_compare *compare)
@@ -309,14 +309,14 @@ void figure_of_processes(struct doc *d, const struct report_run *runs, size_t co
 	}
 	for (size_t i = 0; i < b.count; i++)
 		note_trust(&b.at[i]);
-	put_trust(d, "Processes by pages at risk", b.at, b.count, form);
+	put_trust_bars(d, "Processes by pages at risk", b.at, b.count, form);
 }
 
 /*
  * States
  */
 
-static enum group group_of(size_t state)
+static enum group state_group_of(size_t state)
 {
 	switch (state) {
 	case PTE_VALID:
@@ -344,7 +344,7 @@ void group_states(const struct copy_sums *c, uint64_t ret[static GROUPS])
 	memset(ret, 0, GROUPS * sizeof(*ret));
 	for (size_t i = 0; i < PTE_STATES; i++)
 		if (i != PTE_EMPTY)
-			ret[group_of(i)] += c->state[i];
+			ret[state_group_of(i)] += c->state[i];
 }
 
 static void add_states(struct figure_bar *b, const struct copy_sums *c)

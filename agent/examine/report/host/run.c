@@ -97,8 +97,8 @@ static enum status load_run(struct report_run *r, struct smear_input *in, struct
 	return st ? st : load_smear(r, in, e);
 }
 
-static enum status check(struct report_run *r, const struct run_plan *plan, struct container *c,
-			 struct err *e)
+static enum status verify_container_of_run(struct report_run *r, const struct run_plan *plan,
+					   struct container *c, struct err *e)
 {
 	struct rsz_scan_result found = { 0 };
 	const enum status st =
@@ -122,7 +122,7 @@ enum status run_load(const struct run_plan *plan, struct report_run *ret, struct
 		return st;
 	st = load_run(ret, &in, e);
 	if (!st && plan->check)
-		st = check(ret, plan, &in.container, e);
+		st = verify_container_of_run(ret, plan, &in.container, e);
 	st = container_answer(&in.container, st, e);
 	smear_input_close(&in);
 	return st ? err_add(e, st, "%s", plan->path) : ST_OK;

@@ -11,7 +11,7 @@
 #include "agent/examine/report/host/pages.h"
 #include "agent/examine/report/kit/html.h"
 
-static const char *recorded(const char *text)
+static const char *text_or_not_recorded(const char *text)
 {
 	return text ? text : "not recorded";
 }
@@ -22,7 +22,7 @@ static const struct copy_sums *image_of(const struct report_run *r)
 }
 
 /* How many pages its tables name. */
-static uint64_t named(const struct report_run *r)
+static uint64_t pages_named_by_tables(const struct report_run *r)
 {
 	uint64_t trust[TRUSTS];
 
@@ -30,7 +30,7 @@ static uint64_t named(const struct report_run *r)
 	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
 
-static uint64_t trusted(const struct report_run *r, enum trust t)
+static uint64_t pages_trusted(const struct report_run *r, enum trust t)
 {
 	uint64_t trust[TRUSTS];
 
@@ -42,24 +42,24 @@ static uint64_t trusted(const struct report_run *r, enum trust t)
  * Numbers that are compared: what a run has of each. UINT64_MAX: it is not known.
  */
 
-static uint64_t wall(const struct report_run *r)
+static uint64_t wall_time(const struct report_run *r)
 {
 	return run_wall(r) ? run_wall(r) : UINT64_MAX;
 }
 
-static uint64_t memory(const struct report_run *r)
+static uint64_t memory_bytes_read(const struct report_run *r)
 {
 	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 
 	return m ? run_stream_read(m) : UINT64_MAX;
 }
 
-static uint64_t unreadable(const struct report_run *r)
+static uint64_t unreadable_pages(const struct report_run *r)
 {
 	return run_pages(r, PAGE_UNREADABLE);
 }
 
-static uint64_t skipped(const struct report_run *r)
+static uint64_t skipped_pages(const struct report_run *r)
 {
 	return run_pages(r, PAGE_SKIPPED);
 }
@@ -79,29 +79,29 @@ static uint64_t p95(const struct report_run *r)
 	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].p95);
 }
 
-static uint64_t longest(const struct report_run *r)
+static uint64_t longest_window(const struct report_run *r)
 {
 	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].max);
 }
 
 static uint64_t pages_named(const struct report_run *r)
 {
-	return if_measured(r, named(r));
+	return if_measured(r, pages_named_by_tables(r));
 }
 
-static uint64_t safe(const struct report_run *r)
+static uint64_t safe_pages(const struct report_run *r)
 {
-	return if_measured(r, trusted(r, TRUST_SAFE));
+	return if_measured(r, pages_trusted(r, TRUST_SAFE));
 }
 
 static uint64_t at_risk(const struct report_run *r)
 {
-	return if_measured(r, trusted(r, TRUST_AT_RISK));
+	return if_measured(r, pages_trusted(r, TRUST_AT_RISK));
 }
 
-static uint64_t wrong(const struct report_run *r)
+static uint64_t wrong_pages(const struct report_run *r)
 {
-	return if_measured(r, trusted(r, TRUST_WRONG));
+	return if_measured(r, pages_trusted(r, TRUST_WRONG));
 }
 
 static const struct row {
@@ -112,18 +112,18 @@ static const struct row {
 	bool of_smear; /* not of runs that were not measured, or of images, which have one moment */
 	bool of_named; /* with its share of the pages that the tables name */
 } rows[] = {
-	{ TERM_WALL, "wall time", wall, doc_duration, false, false },
-	{ TERM_READ, "memory read", memory, doc_size, false, false },
+	{ TERM_WALL, "wall time", wall_time, doc_duration, false, false },
+	{ TERM_READ, "memory read", memory_bytes_read, doc_size, false, false },
 	{ TERM_AGAIN, "read again", run_again, doc_size, false, false },
-	{ TERM_UNREADABLE, "unreadable pages", unreadable, doc_count, false, false },
-	{ TERM_SKIPPED, "skipped pages", skipped, doc_count, false, false },
+	{ TERM_UNREADABLE, "unreadable pages", unreadable_pages, doc_count, false, false },
+	{ TERM_SKIPPED, "skipped pages", skipped_pages, doc_count, false, false },
 	{ TERM_QUANTILE, "median window", median, doc_duration, true, false },
 	{ TERM_QUANTILE, "95th percentile of windows", p95, doc_duration, true, false },
-	{ TERM_QUANTILE, "longest window", longest, doc_duration, true, false },
+	{ TERM_QUANTILE, "longest window", longest_window, doc_duration, true, false },
 	{ TERM_COPY, "pages named", pages_named, doc_count, true, false },
-	{ TERM_SAFE, "safe", safe, doc_count, true, true },
+	{ TERM_SAFE, "safe", safe_pages, doc_count, true, true },
 	{ TERM_RISK, "at risk", at_risk, doc_count, true, true },
-	{ TERM_WRONG, "wrong", wrong, doc_count, true, true },
+	{ TERM_WRONG, "wrong", wrong_pages, doc_count, true, true },
 };
 
 static void put_safe_rating(struct doc *d, const struct report_run *r)
@@ -144,8 +144,8 @@ static void put_multiple(struct doc *d, double n)
 		   n);
 }
 
-static void put_value(struct html_table *t, const struct row *row, const struct report_run *r,
-		      const struct report_run *first)
+static void put_compared_value(struct html_table *t, const struct row *row,
+			       const struct report_run *r, const struct report_run *first)
 {
 	const uint64_t n = row->value(r), base = row->value(first);
 
@@ -159,9 +159,9 @@ static void put_value(struct html_table *t, const struct row *row, const struct 
 	row->put(t->d, n);
 	if (row->of_named) {
 		doc_put(t->d, "<br> <span class=\"soft\">");
-		doc_share(t->d, n, named(r));
+		doc_share(t->d, n, pages_named_by_tables(r));
 		doc_put(t->d, "</span>");
-		if (row->value == safe && named(r))
+		if (row->value == safe_pages && pages_named_by_tables(r))
 			put_safe_rating(t->d, r);
 	} else if (r != first && base && base != UINT64_MAX) {
 		put_multiple(t->d, (double)n / (double)base);
@@ -201,7 +201,7 @@ static void put_images_note(struct doc *d, const struct report_run *runs, size_t
 	doc_put(d, " to images: " ORIGIN_STILL_WHY ".</p>\n");
 }
 
-static void put_numbers(struct doc *d, const struct report_run *runs, size_t count)
+static void put_compared_numbers(struct doc *d, const struct report_run *runs, size_t count)
 {
 	const bool measured = any_measured(runs, count);
 	struct html_table t;
@@ -218,7 +218,7 @@ static void put_numbers(struct doc *d, const struct report_run *runs, size_t cou
 	put_row_head(&t, TERM_ORDER, "order");
 	for (size_t i = 0; i < count; i++) {
 		html_cell(&t, "n");
-		html_strange(d, recorded(run_order(&runs[i])));
+		html_strange(d, text_or_not_recorded(run_order(&runs[i])));
 		html_cell_end(&t);
 	}
 	html_row_end(&t);
@@ -227,7 +227,7 @@ static void put_numbers(struct doc *d, const struct report_run *runs, size_t cou
 			continue;
 		put_row_head(&t, rows[k].term, rows[k].name);
 		for (size_t i = 0; i < count; i++)
-			put_value(&t, &rows[k], &runs[i], runs);
+			put_compared_value(&t, &rows[k], &runs[i], runs);
 		html_row_end(&t);
 	}
 	html_table_end(&t);
@@ -235,7 +235,7 @@ static void put_numbers(struct doc *d, const struct report_run *runs, size_t cou
 }
 
 /* The runs that were measured, packed; NULL if there are none. */
-static struct report_run *measured(const struct report_run *runs, size_t count, size_t *ret)
+static struct report_run *runs_with_smear(const struct report_run *runs, size_t count, size_t *ret)
 {
 	struct report_run *at = calloc(count, sizeof(*at));
 	size_t n = 0;
@@ -252,7 +252,7 @@ static void put_figure(struct doc *d, const struct report_run *runs, size_t coun
 		       const char *caption)
 {
 	size_t n;
-	_cleanup_free_ struct report_run *at = measured(runs, count, &n);
+	_cleanup_free_ struct report_run *at = runs_with_smear(runs, count, &n);
 
 	if (!at) {
 		d->lost = true;
@@ -295,7 +295,7 @@ static void put_verdicts(struct doc *d, const struct report_run *runs, size_t co
  * What they are, and what became of them
  */
 
-static void put_state(struct html_table *t, const struct report_run *r)
+static void put_run_state(struct html_table *t, const struct report_run *r)
 {
 	char root[SHA256_HEX_SIZE];
 
@@ -326,14 +326,14 @@ static void put_origin(struct html_table *t, const struct report_run *r)
 	if (r->origin.image && !r->origin.host)
 		doc_put(t->d, "host not known");
 	else
-		html_strange(t->d, recorded(r->origin.host));
+		html_strange(t->d, text_or_not_recorded(r->origin.host));
 	doc_put(t->d, ", ");
-	html_strange(t->d, recorded(run_text(r->begin, "source", "name")));
+	html_strange(t->d, text_or_not_recorded(run_text(r->begin, "source", "name")));
 	doc_printf(t->d, "<br>%s</span>", time);
 	html_cell_end(t);
 }
 
-static void put_runs(struct doc *d, const struct report_run *runs, size_t count)
+static void put_compared_runs(struct doc *d, const struct report_run *runs, size_t count)
 {
 	struct html_table t;
 
@@ -345,7 +345,7 @@ static void put_runs(struct doc *d, const struct report_run *runs, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		html_row(&t);
 		html_text(&t, runs[i].label);
-		put_state(&t, &runs[i]);
+		put_run_state(&t, &runs[i]);
 		put_origin(&t, &runs[i]);
 		html_row_end(&t);
 	}
@@ -363,20 +363,20 @@ static const struct {
 	bool (*has)(const struct report_run *runs, size_t count); /* NULL: always */
 	void (*put)(struct doc *d, const struct report_run *runs, size_t count);
 } sections[] = {
-	{ "runs", "The acquisitions", NULL, put_runs },
-	{ "compared", "Side by side", NULL, put_numbers },
+	{ "runs", "The acquisitions", NULL, put_compared_runs },
+	{ "compared", "Side by side", NULL, put_compared_numbers },
 	{ "windows", "Mapping windows", any_measured, put_curves },
 	{ "verdicts", "Safe, at risk, wrong", any_measured, put_verdicts },
 	{ "glossary", "Definitions", NULL, put_glossary },
 };
 
-static bool is_there(size_t i, const struct report_run *runs, size_t count)
+static bool is_section_of_several(size_t i, const struct report_run *runs, size_t count)
 {
 	return !sections[i].has || sections[i].has(runs, count);
 }
 
 /* How many of them are as they should be; the worst of them colours it. */
-static void put_outcome(struct doc *d, const struct report_run *runs, size_t count)
+static void put_outcome_of_runs(struct doc *d, const struct report_run *runs, size_t count)
 {
 	enum rating worst = RATING_GOOD;
 	char headline[64];
@@ -416,15 +416,15 @@ void page_of_several(struct doc *d, const struct report_run *runs, size_t count)
 	doc_put(d, "<header>\n<h1>");
 	doc_count(d, count);
 	doc_put(d, " memory acquisitions compared</h1>\n");
-	put_outcome(d, runs, count);
+	put_outcome_of_runs(d, runs, count);
 	doc_put(d, "<nav aria-label=\"Sections\">");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		if (is_there(i, runs, count))
+		if (is_section_of_several(i, runs, count))
 			doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id,
 				   sections[i].title);
 	doc_put(d, "</nav>\n</header>\n<main>\n");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-		if (!is_there(i, runs, count))
+		if (!is_section_of_several(i, runs, count))
 			continue;
 		page_section(d, sections[i].id, sections[i].title);
 		sections[i].put(d, runs, count);

@@ -34,7 +34,7 @@ static bool make_room_in_doc(struct doc *d, size_t more)
 	return true;
 }
 
-static void put_bytes(struct doc *d, const char *bytes, size_t len)
+static void doc_put_bytes(struct doc *d, const char *bytes, size_t len)
 {
 	if (!make_room_in_doc(d, len))
 		return;
@@ -45,7 +45,7 @@ static void put_bytes(struct doc *d, const char *bytes, size_t len)
 
 void doc_put(struct doc *d, const char *markup)
 {
-	put_bytes(d, markup, strlen(markup));
+	doc_put_bytes(d, markup, strlen(markup));
 }
 
 void doc_printf(struct doc *d, const char *fmt, ...)
@@ -70,7 +70,7 @@ void doc_printf(struct doc *d, const char *fmt, ...)
  * Text of strangers
  */
 
-static void put_character(struct doc *d, const uint8_t *at, size_t length)
+static void doc_put_character(struct doc *d, const uint8_t *at, size_t length)
 {
 	const uint32_t c = utf8_code_point(at, length);
 
@@ -89,7 +89,7 @@ static void put_character(struct doc *d, const uint8_t *at, size_t length)
 	else if (utf8_is_hidden(c))
 		doc_printf(d, "\\u{%" PRIx32 "}", c);
 	else
-		put_bytes(d, (const char *)at, length);
+		doc_put_bytes(d, (const char *)at, length);
 }
 
 /* Bytes of what begins at `at`; 1 and *bad for a byte that begins no character. */
@@ -124,7 +124,7 @@ void doc_text_cut(struct doc *d, const char *text, size_t max)
 		if (bad)
 			doc_printf(d, "\\x%02x", at[0]);
 		else
-			put_character(d, at, length);
+			doc_put_character(d, at, length);
 	}
 	if (cut)
 		doc_put(d, "…");

@@ -38,8 +38,8 @@ static double bar_sum(const struct figure_bar *b, size_t n)
 	return sum;
 }
 
-static void draw_name(struct doc *d, const struct figure_bar *b, const struct bars_layout *l,
-		      double y)
+static void draw_bar_name(struct doc *d, const struct figure_bar *b, const struct bars_layout *l,
+			  double y)
 {
 	const double whole = l->above ? SVG_WIDTH_NARROW - svg_width(b->note, 12) - 8 : l->left - 8;
 	const double room = whole - svg_width(b->suffix, 12);
@@ -59,7 +59,7 @@ static void draw_bar(struct doc *d, const struct figure_bars *f, const struct fi
 {
 	double sum = 0, x = s->low;
 
-	draw_name(d, b, l, y);
+	draw_bar_name(d, b, l, y);
 	for (size_t i = 0; i < f->n_series; i++) {
 		double end;
 
@@ -112,7 +112,7 @@ void figure_bars(struct doc *d, const struct figure_bars *f, enum svg_form form)
 #define CELL_WIDTH_MAX 92
 
 /* An opacity that leaves the number readable, in light and in dark. */
-static double heat(uint64_t count, uint64_t most)
+static double cell_opacity(uint64_t count, uint64_t most)
 {
 	return 0.08 + 0.52 * log10((double)count + 1) / log10((double)most + 1);
 }
@@ -135,7 +135,7 @@ static void cell_text(uint64_t n, double width, char ret[static NUMBER_MAX])
 static void draw_cell(struct doc *d, uint64_t n, uint64_t most, bool same, double x, double y,
 		      double width)
 {
-	const double h = n ? heat(n, most) : 0;
+	const double h = n ? cell_opacity(n, most) : 0;
 	char text[NUMBER_MAX];
 
 	doc_printf(d, "<rect class=\"panel\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
@@ -191,7 +191,7 @@ static void draw_scale(struct doc *d, uint64_t most, double y)
 		doc_printf(d,
 			   "<rect class=\"heat\" fill-opacity=\"%.2f\" x=\"%.1f\" y=\"%.1f\" "
 			   "width=\"22\" height=\"12\"/>",
-			   heat((uint64_t)ticks[i], most), x, y - 10);
+			   cell_opacity((uint64_t)ticks[i], most), x, y - 10);
 		svg_text(d, x + 27, y, "start", "soft", text);
 		x += 27 + svg_width(text, 12) + 14;
 	}

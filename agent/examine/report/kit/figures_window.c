@@ -358,7 +358,7 @@ static const char *row_name_of(const struct named *n, size_t i)
 }
 
 /* The first of those that have that name. */
-static size_t first_of(const struct named *n, size_t i)
+static size_t first_of_name(const struct named *n, size_t i)
 {
 	size_t first = 0;
 
@@ -370,11 +370,11 @@ static size_t first_of(const struct named *n, size_t i)
 /* How many names there are before the i-th gets its own, or has it. */
 static size_t row_line_of(const struct named *n, size_t i)
 {
-	const size_t first = first_of(n, i);
+	const size_t first = first_of_name(n, i);
 	size_t lines = 0;
 
 	for (size_t k = 0; k < first; k++)
-		lines += first_of(n, k) == k;
+		lines += first_of_name(n, k) == k;
 	return lines;
 }
 
@@ -404,7 +404,7 @@ static void name_line(struct doc *d, const struct named *n, size_t i, enum svg_f
 {
 	const double y = line_y(n, i, form);
 
-	if (first_of(n, i) != i)
+	if (first_of_name(n, i) != i)
 		return;
 	if (form == SVG_NARROW)
 		doc_printf(d, "<text x=\"0\" y=\"%.1f\">", y - 13);

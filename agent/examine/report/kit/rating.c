@@ -22,7 +22,7 @@ void rating_put(struct doc *d, enum rating j, const char *text)
  * Safe pages
  */
 
-static uint64_t sum_of(const uint64_t trust[static TRUSTS])
+static uint64_t sum_of_trust(const uint64_t trust[static TRUSTS])
 {
 	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
@@ -30,7 +30,7 @@ static uint64_t sum_of(const uint64_t trust[static TRUSTS])
 enum rating safe_rating(const uint64_t trust[static TRUSTS])
 {
 	const double safe = 100 * (double)trust[TRUST_SAFE];
-	const double all = (double)sum_of(trust);
+	const double all = (double)sum_of_trust(trust);
 
 	return safe >= RATING_SAFE_GOOD * all   ? RATING_GOOD
 	       : safe >= RATING_SAFE_FAIR * all ? RATING_FAIR
@@ -57,6 +57,6 @@ void safe_put_reason(struct doc *d, const uint64_t trust[static TRUSTS])
 	if (!most)
 		return;
 	doc_put(d, ": ");
-	doc_share(d, most, sum_of(trust));
+	doc_share(d, most, sum_of_trust(trust));
 	doc_put(d, risk ? " may hold something else" : " are not in this container");
 }

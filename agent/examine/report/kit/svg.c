@@ -208,7 +208,7 @@ void svg_text(struct doc *d, double x, double y, const char *anchor, const char 
 	doc_put(d, "</text>");
 }
 
-static void line(struct doc *d, const char *style, double x1, double y1, double x2, double y2)
+static void svg_line(struct doc *d, const char *style, double x1, double y1, double x2, double y2)
 {
 	doc_printf(d, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>", style, x1, y1, x2, y2);
 }
@@ -243,12 +243,12 @@ void svg_axis_x(struct doc *d, enum svg_form form, const struct scale *s, double
 	for (size_t i = 0; i < n_ticks; i++) {
 		const double x = scale_at(s, ticks[i]);
 
-		line(d, "grid", x, top, x, bottom);
-		line(d, "axis", x, bottom, x, bottom + 4);
+		svg_line(d, "grid", x, top, x, bottom);
+		svg_line(d, "axis", x, bottom, x, bottom + 4);
 		tick_text(ticks[i], unit, text);
 		free = axis_label(d, form, x, bottom + 17, free, text);
 	}
-	line(d, "axis", s->low, bottom, s->high, bottom);
+	svg_line(d, "axis", s->low, bottom, s->high, bottom);
 	if (title)
 		svg_text(d, (s->low + s->high) / 2, bottom + 35, "middle", "soft", title);
 }
@@ -262,11 +262,11 @@ void svg_axis_y(struct doc *d, const struct scale *s, double left, double right,
 	for (size_t i = 0; i < n_ticks; i++) {
 		const double y = scale_at(s, ticks[i]);
 
-		line(d, "grid", left, y, right, y);
+		svg_line(d, "grid", left, y, right, y);
 		tick_text(ticks[i], unit, text);
 		svg_text(d, left - 6, y + 4, "end", "soft", text);
 	}
-	line(d, "axis", left, s->low, left, s->high);
+	svg_line(d, "axis", left, s->low, left, s->high);
 	if (!title)
 		return;
 	doc_printf(d,

@@ -9,7 +9,7 @@
  * Measuring
  */
 
-static void fold(struct timeline *t)
+static void fold_timeline(struct timeline *t)
 {
 	for (size_t i = 0; i < TIMELINE_BINS / 2; i++)
 		t->bins[i] = t->bins[2 * i] | t->bins[2 * i + 1];
@@ -31,7 +31,7 @@ void timeline_scale(struct timeline *t, uint32_t kind, const struct rsz_chunk *c
 		if (!rsz_kind_is_physical(kind) || !x->length)
 			continue;
 		while (last >> t->shift >= TIMELINE_BINS)
-			fold(t);
+			fold_timeline(t);
 		memset(t->bins + (x->address >> t->shift), 1,
 		       (size_t)((last >> t->shift) - (x->address >> t->shift) + 1));
 	}
@@ -175,7 +175,8 @@ static void mark_span(struct timeline *t, enum timeline_kind kind, uint64_t firs
 	}
 }
 
-static enum timeline_kind kind_of(uint32_t kind, const struct rsz_extent *x, uint32_t state)
+static enum timeline_kind timeline_kind_of(uint32_t kind, const struct rsz_extent *x,
+					   uint32_t state)
 {
 	if (state == PAGE_UNREADABLE)
 		return TIMELINE_UNREADABLE;
@@ -199,9 +200,9 @@ static void mark_extent(struct timeline *t, uint32_t kind, const struct rsz_exte
 	for (unsigned i = left; i <= right; i++)
 		s.mask[i / 64] |= UINT64_C(1) << i % 64;
 	for (size_t at = 0, end; at < n; at = end) {
-		const enum timeline_kind as = kind_of(kind, x, pages[at].state);
+		const enum timeline_kind as = timeline_kind_of(kind, x, pages[at].state);
 
-		for (end = at + 1; end < n && kind_of(kind, x, pages[end].state) == as;)
+		for (end = at + 1; end < n && timeline_kind_of(kind, x, pages[end].state) == as;)
 			end++;
 		mark_span(t, as, x->address + at * PAGE_SIZE, x->address + end * PAGE_SIZE - 1, &s);
 	}

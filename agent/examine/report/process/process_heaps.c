@@ -29,8 +29,8 @@ static uint64_t free_of(const struct heap_stats *s)
 	return bytes;
 }
 
-static void put_name(struct html_table *t, const struct report_process *r,
-		     const struct heap_info *i)
+static void put_heap_name(struct html_table *t, const struct report_process *r,
+			  const struct heap_info *i)
 {
 	const char *finding = heap_finding(r->heaps, i);
 
@@ -100,7 +100,7 @@ static void put_walk(struct html_table *t, const struct report_process *r, size_
 	const struct heap_tally busy = busy_of(s);
 
 	html_row(t);
-	put_name(t, r, i);
+	put_heap_name(t, r, i);
 	if (i->kind == HEAP_NT || s->segments || busy.blocks) {
 		put_key(t, i);
 		html_number(t, s->segments);
@@ -144,7 +144,7 @@ static void put_walks(struct doc *d, const struct report_process *r)
 	html_table_end(&t);
 }
 
-static void put_pages(struct doc *d, const struct report_process *r)
+static void put_heap_pages_table(struct doc *d, const struct report_process *r)
 {
 	const struct report_sum *all = &r->by_region[REGION_HEAP];
 	struct counts_table t;
@@ -176,7 +176,7 @@ void section_heaps(struct doc *d, const struct report_process *r)
 		doc_put(d, "<p>No heap was found.</p>\n");
 		return;
 	}
-	put_pages(d, r);
+	put_heap_pages_table(d, r);
 	put_walks(d, r);
 	put_more(d, r);
 }

@@ -7,7 +7,7 @@
 #include "agent/examine/report/kit/rating.h"
 #include "agent/examine/report/process/process_sections.h"
 
-static const char *finding_of(const struct report_process *r, const struct module *m)
+static const char *finding_of_module(const struct report_process *r, const struct module *m)
 {
 	return module_finding(m, r->know_mapped, r->know_listed);
 }
@@ -17,13 +17,14 @@ size_t count_module_findings(const struct report_process *r)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->modules.count; i++)
-		n += finding_of(r, &r->modules.at[i]) != NULL;
+		n += finding_of_module(r, &r->modules.at[i]) != NULL;
 	return n;
 }
 
-static void put_module(struct html_table *t, const struct report_process *r, const struct module *m)
+static void put_module_row(struct html_table *t, const struct report_process *r,
+			   const struct module *m)
 {
-	const char *finding = finding_of(r, m);
+	const char *finding = finding_of_module(r, m);
 	char guid[PE_GUID_TEXT];
 
 	html_row(t);
@@ -50,7 +51,7 @@ static void put_module(struct html_table *t, const struct report_process *r, con
 	html_row_end(t);
 }
 
-static void put_modules(struct doc *d, const struct report_process *r, bool findings)
+static void put_modules_table(struct doc *d, const struct report_process *r, bool findings)
 {
 	struct html_table t;
 	size_t shown = 0, all = 0;
@@ -62,12 +63,12 @@ static void put_modules(struct doc *d, const struct report_process *r, bool find
 	html_column(&t, TERMS, "PDB");
 	html_table_body(&t);
 	for (size_t i = 0; i < r->modules.count; i++) {
-		if (findings && !finding_of(r, &r->modules.at[i]))
+		if (findings && !finding_of_module(r, &r->modules.at[i]))
 			continue;
 		all++;
 		if (shown == PROCESS_MODULES)
 			continue;
-		put_module(&t, r, &r->modules.at[i]);
+		put_module_row(&t, r, &r->modules.at[i]);
 		shown++;
 	}
 	html_table_end(&t);
@@ -103,7 +104,7 @@ void section_modules(struct doc *d, const struct report_process *r)
 	if (findings) {
 		doc_put(d, "<p>What only one of the loader's list and the mapped images knows:"
 			   "</p>\n");
-		put_modules(d, r, true);
+		put_modules_table(d, r, true);
 	} else if (r->know_mapped && r->know_listed) {
 		doc_put(d, "<p>The loader's list and the mapped images agree.</p>\n");
 	}
@@ -112,7 +113,7 @@ void section_modules(struct doc *d, const struct report_process *r)
 	doc_put(d, "<details><summary>Each of ");
 	doc_count(d, r->modules.count);
 	doc_put(d, r->modules.count == 1 ? " module</summary>\n" : " modules</summary>\n");
-	put_modules(d, r, false);
+	put_modules_table(d, r, false);
 	doc_put(d, "</details>\n");
 }
 
@@ -140,7 +141,7 @@ static void put_code(struct html_table *t, const struct report_process *r, bool 
 	html_cell_end(t);
 }
 
-static void put_stack(struct html_table *t, const struct thread *x)
+static void put_stack_cell(struct html_table *t, const struct thread *x)
 {
 	html_cell(t, "wrap");
 	if (x->has_stack)
@@ -180,7 +181,7 @@ void section_threads(struct doc *d, const struct report_process *r)
 		html_cell_end(&t);
 		put_code(&t, r, x->start != 0, x->start);
 		put_code(&t, r, x->has_frame, x->rip);
-		put_stack(&t, x);
+		put_stack_cell(&t, x);
 		html_row_end(&t);
 	}
 	html_table_end(&t);

@@ -84,7 +84,7 @@ static double natural_width(const struct report_process *r, const struct map_col
 	return 4 + 1.2 * log2((double)MAX(pages, 1));
 }
 
-static bool is_apart(const struct vad_list *l, size_t i)
+static bool is_vad_apart(const struct vad_list *l, size_t i)
 {
 	return i && l->at[i].start - l->at[i - 1].end > APART;
 }
@@ -92,7 +92,7 @@ static bool is_apart(const struct vad_list *l, size_t i)
 /* So much wider that the rows are filled, as far as that helps. */
 #define WIDER_MOST 2.5
 
-static double widening(const struct map_layout *l, double sum)
+static double map_widening(const struct map_layout *l, double sum)
 {
 	const double room = svg_form_width(l->form) - 1 - LANE_NAMES;
 	const double rows = ceil(sum / room);
@@ -111,12 +111,12 @@ static void make_columns(const struct report_process *r, struct map_layout *l)
 		*c = (struct map_column){
 			.first = first,
 			.count = MIN(l->fold, r->vads->count - first),
-			.apart = is_apart(r->vads, first),
+			.apart = is_vad_apart(r->vads, first),
 		};
 		c->width = natural_width(r, c);
 		sum += c->width + BLOCK_GAP + (c->apart ? APART_ROOM : 0);
 	}
-	wider = widening(l, sum);
+	wider = map_widening(l, sum);
 	for (size_t i = 0; i < l->count; i++)
 		l->columns[i].width *= wider;
 }
@@ -152,7 +152,7 @@ static size_t make_legend(const struct report_process *r,
 	return n;
 }
 
-static bool lay_out(const struct report_process *r, enum svg_form form, struct map_layout *l)
+static bool lay_out_map(const struct report_process *r, enum svg_form form, struct map_layout *l)
 {
 	struct svg_legend legend[PAGES_STATES];
 	const size_t n = make_legend(r, legend);
@@ -231,8 +231,8 @@ static void put_fill(struct doc *d, const struct pages_counts *c, double x, doub
 	}
 }
 
-static void put_block(struct doc *d, const struct report_process *r, const struct map_layout *l,
-		      const struct map_column *c, size_t lane)
+static void put_map_block(struct doc *d, const struct report_process *r, const struct map_layout *l,
+			  const struct map_column *c, size_t lane)
 {
 	const double y = row_top(l, c->row) + (double)lane * l->lane;
 	const struct vad *first = NULL;
@@ -273,8 +273,8 @@ static void put_lanes(struct doc *d, const struct map_layout *l, size_t row)
 }
 
 /* Below the first column of a row and of each area, where there is room. */
-static double put_address(struct doc *d, const struct map_layout *l, const struct map_column *c,
-			  uint64_t va, double free)
+static double put_map_address(struct doc *d, const struct map_layout *l, const struct map_column *c,
+			      uint64_t va, double free)
 {
 	const double y = row_top(l, c->row) + (double)l->n_lanes * l->lane;
 	char text[32];
@@ -302,9 +302,9 @@ static void put_rows(struct doc *d, const struct report_process *r, const struct
 			free = 0;
 		}
 		for (size_t k = 0; k < l->n_lanes; k++)
-			put_block(d, r, l, c, k);
+			put_map_block(d, r, l, c, k);
 		if (begins || c->apart)
-			free = put_address(d, l, c, r->vads->at[c->first].start, free);
+			free = put_map_address(d, l, c, r->vads->at[c->first].start, free);
 	}
 }
 
@@ -314,7 +314,7 @@ void map_draw(struct doc *d, const struct report_process *r, enum svg_form form)
 	const size_t n = make_legend(r, legend);
 	struct map_layout l;
 
-	if (!lay_out(r, form, &l)) {
+	if (!lay_out_map(r, form, &l)) {
 		d->lost = true;
 		return;
 	}

@@ -12,7 +12,7 @@
 #include "agent/examine/report/kit/rating.h"
 #include "formats/base/utc.h"
 
-static void section_glossary(struct doc *d, const struct report_process *r)
+static void put_process_glossary(struct doc *d, const struct report_process *r)
 {
 	(void)r;
 	glossary_put(d, GLOSSARY_OF_PROCESS);
@@ -30,10 +30,10 @@ static const struct {
 	{ "modules", "Modules", .put = section_modules },
 	{ "threads", "Threads", .put = section_threads },
 	{ "process", "Who it is", .put = section_who },
-	{ "glossary", "Definitions", .put = section_glossary },
+	{ "glossary", "Definitions", .put = put_process_glossary },
 };
 
-static bool is_there(size_t i, const struct report_process *r)
+static bool is_section_of_process(size_t i, const struct report_process *r)
 {
 	return !sections[i].has || sections[i].has(r);
 }
@@ -42,7 +42,7 @@ static bool is_there(size_t i, const struct report_process *r)
  * Who it is
  */
 
-static void created_text(const struct report_process *r, char ret[static UTC_RFC3339_SIZE])
+static void report_created_text(const struct report_process *r, char ret[static UTC_RFC3339_SIZE])
 {
 	if (r->created)
 		utc_rfc3339(r->created, ret);
@@ -75,7 +75,7 @@ void section_who(struct doc *d, const struct report_process *r)
 	const struct process_facts *f = r->facts;
 	char created[UTC_RFC3339_SIZE];
 
-	created_text(r, created);
+	report_created_text(r, created);
 	doc_put(d, "<table class=\"facts\"><tbody>\n");
 	html_fact(d, "name", f->name);
 	html_fact_begin(d, "PID");
@@ -177,7 +177,7 @@ static void put_kept_states(struct doc *d, const struct pages_counts *c)
 }
 
 /* "12 such pages are", "1 such page is". */
-static void put_pages(struct doc *d, uint64_t n, const char *one, const char *more)
+static void put_page_count(struct doc *d, uint64_t n, const char *one, const char *more)
 {
 	doc_put(d, " ");
 	doc_count(d, n);
@@ -215,22 +215,24 @@ static void put_kept(struct doc *d, const struct report_process *r, const struct
 		put_kept_states(d, c);
 	doc_put(d, ".");
 	if (x->lost)
-		put_pages(d, x->lost,
-			  " is not: it is known where it was, and that was not captured.",
-			  " are not: it is known where they were, and that was not captured.");
+		put_page_count(d, x->lost,
+			       " is not: it is known where it was, and that was not captured.",
+			       " are not: it is known where they were, and that was not captured.");
 	if (x->compressed)
-		put_pages(d, x->compressed,
-			  " is in Windows' store of compressed memory, which this page does not "
-			  "look into.",
-			  " are in Windows' store of compressed memory, which this page does not "
-			  "look into.");
+		put_page_count(
+			d, x->compressed,
+			" is in Windows' store of compressed memory, which this page does not "
+			"look into.",
+			" are in Windows' store of compressed memory, which this page does not "
+			"look into.");
 	if (x->unknown)
-		put_pages(d, x->unknown, " has tables that are lost: nothing is known of it.",
-			  " have tables that are lost: nothing is known of them.");
+		put_page_count(d, x->unknown, " has tables that are lost: nothing is known of it.",
+			       " have tables that are lost: nothing is known of them.");
 	doc_put(d, "</p>");
 }
 
-static void put_trust(struct doc *d, const struct report_process *r, const struct report_data *x)
+static void put_kept_trust(struct doc *d, const struct report_process *r,
+			   const struct report_data *x)
 {
 	if (!x->kept)
 		return;
@@ -246,7 +248,7 @@ static void put_trust(struct doc *d, const struct report_process *r, const struc
 		doc_put(d, ": what was captured there belonged to the process.");
 	}
 	if (x->trust[TRUST_AT_RISK]) {
-		put_pages(d, x->trust[TRUST_AT_RISK], " is ", " are ");
+		put_page_count(d, x->trust[TRUST_AT_RISK], " is ", " are ");
 		glossary_link(d, TERM_RISK, "at risk");
 		doc_put(d, x->trust[TRUST_AT_RISK] == 1 ? ": it may hold something else."
 							: ": they may hold something else.");
@@ -343,7 +345,7 @@ static void put_findings(struct doc *d, const struct report_process *r)
 	}
 }
 
-static void put_outcome(struct doc *d, const struct report_process *r)
+static void put_process_outcome(struct doc *d, const struct report_process *r)
 {
 	const struct pages_counts *c = subject_of(r);
 	const struct report_data x = report_data_of(c);
@@ -353,7 +355,7 @@ static void put_outcome(struct doc *d, const struct report_process *r)
 	put_headline(d, r, &x);
 	doc_put(d, "</p>\n");
 	put_kept(d, r, &x, c);
-	put_trust(d, r, &x);
+	put_kept_trust(d, r, &x);
 	put_empty(d, c);
 	put_limits(d, r);
 	put_findings(d, r);
@@ -364,7 +366,8 @@ static void put_outcome(struct doc *d, const struct report_process *r)
  * Cards
  */
 
-static void card(struct doc *d, uint64_t n, enum term t, const char *one, const char *more)
+static void put_count_card(struct doc *d, uint64_t n, enum term t, const char *one,
+			   const char *more)
 {
 	doc_put(d, "<div class=\"card\"><b>");
 	doc_count(d, n);
@@ -376,7 +379,7 @@ static void card(struct doc *d, uint64_t n, enum term t, const char *one, const 
 	doc_put(d, "</span></div>\n");
 }
 
-static void put_cards(struct doc *d, const struct report_process *r)
+static void put_process_cards(struct doc *d, const struct report_process *r)
 {
 	uint64_t busy = 0;
 
@@ -384,20 +387,20 @@ static void put_cards(struct doc *d, const struct report_process *r)
 		for (size_t k = 0; k < HEAP_PLACES; k++)
 			busy += r->stats[i].blocks[k][BLOCK_BUSY].blocks;
 	doc_put(d, "<div class=\"cards\">\n");
-	card(d, report_data_of(&r->pages.total).pages, TERM_DATA_PAGES, "page with data in all",
-	     "pages with data in all");
-	card(d, r->vads->count, TERM_VAD, "address range", "address ranges");
-	card(d, r->n_heaps, TERM_HEAP, "heap found", "heaps found");
-	card(d, busy, TERM_BLOCKS, "busy block found", "busy blocks found");
-	card(d, r->modules.count, TERM_MODULES, "module", "modules");
+	put_count_card(d, report_data_of(&r->pages.total).pages, TERM_DATA_PAGES,
+		       "page with data in all", "pages with data in all");
+	put_count_card(d, r->vads->count, TERM_VAD, "address range", "address ranges");
+	put_count_card(d, r->n_heaps, TERM_HEAP, "heap found", "heaps found");
+	put_count_card(d, busy, TERM_BLOCKS, "busy block found", "busy blocks found");
+	put_count_card(d, r->modules.count, TERM_MODULES, "module", "modules");
 	doc_put(d, "</div>\n");
 }
 
-static void put_head(struct doc *d, const struct report_process *r)
+static void put_process_head(struct doc *d, const struct report_process *r)
 {
 	char created[UTC_RFC3339_SIZE];
 
-	created_text(r, created);
+	report_created_text(r, created);
 	doc_put(d, "<header>\n<h1>Process ");
 	doc_printf(d, "%" PRIu32 ", ", r->facts->pid);
 	html_strange(d, r->facts->name);
@@ -407,11 +410,11 @@ static void put_head(struct doc *d, const struct report_process *r)
 	if (r->facts->build)
 		doc_printf(d, " · Windows build %" PRIu32, r->facts->build);
 	doc_put(d, "</p>\n");
-	put_outcome(d, r);
-	put_cards(d, r);
+	put_process_outcome(d, r);
+	put_process_cards(d, r);
 	doc_put(d, "<nav aria-label=\"Sections\">");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		if (!sections[i].part && is_there(i, r))
+		if (!sections[i].part && is_section_of_process(i, r))
 			doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id,
 				   sections[i].title);
 	doc_put(d, "</nav>\n</header>\n<main>\n");
@@ -420,9 +423,9 @@ static void put_head(struct doc *d, const struct report_process *r)
 void page_of_process(struct doc *d, const struct report_process *r)
 {
 	page_begin(d, "Process", r->facts->name);
-	put_head(d, r);
+	put_process_head(d, r);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-		if (!is_there(i, r))
+		if (!is_section_of_process(i, r))
 			continue;
 		(sections[i].part ? page_part : page_section)(d, sections[i].id, sections[i].title);
 		sections[i].put(d, r);

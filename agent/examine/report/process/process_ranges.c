@@ -121,7 +121,7 @@ static void put_owner(struct doc *d, const struct report_process *r, size_t i)
 		doc_printf(d, " of thread %" PRIu64, at->of);
 }
 
-static void put_range(struct counts_table *t, const struct report_process *r, size_t i)
+static void put_range_row(struct counts_table *t, const struct report_process *r, size_t i)
 {
 	const struct vad *v = &r->vads->at[i];
 	char protection[VAD_PROTECTION_MAX];
@@ -156,7 +156,7 @@ static void put_ranges(struct doc *d, const struct report_process *r)
 	doc_put(d, "<details><summary>Each address range</summary>\n");
 	counts_table(&t, d, r, &r->pages.total, NULL, TERM_VAD, "range");
 	for (size_t i = 0; i < shown; i++)
-		put_range(&t, r, i);
+		put_range_row(&t, r, i);
 	for (size_t i = shown; i < r->vads->count; i++)
 		pages_counts_add(&rest, &r->pages.each[i]);
 	if (shown < r->vads->count) {

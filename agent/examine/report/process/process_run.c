@@ -29,7 +29,7 @@ static enum region region_of_vad(const struct vad *v)
 }
 
 /* A heap and a stack are in private memory, and a heap has proved to be one. */
-static void claim(struct report_process *r, uint64_t va, enum region kind, uint64_t of)
+static void claim_region(struct report_process *r, uint64_t va, enum region kind, uint64_t of)
 {
 	const struct vad *v = vad_find(r->vads, va);
 	struct report_region *at = v ? &r->regions[v - r->vads->at] : NULL;
@@ -40,9 +40,9 @@ static void claim(struct report_process *r, uint64_t va, enum region kind, uint6
 
 static enum status claim_block(void *context, const struct heap_allocation *a, struct err *e)
 {
-	claim(context, a->address, REGION_HEAP, a->heap);
+	claim_region(context, a->address, REGION_HEAP, a->heap);
 	if (a->place == PLACE_VIRTUAL)
-		claim(context, a->container, REGION_HEAP, a->heap);
+		claim_region(context, a->container, REGION_HEAP, a->heap);
 	return interrupted() ? interrupt_status(e) : ST_OK;
 }
 
@@ -54,9 +54,9 @@ static enum status claim_heap(struct report_process *r, size_t i, struct err *e)
 
 	/* The process's list can name anything. */
 	if (heaps_at(r->heaps, i)->kind != HEAP_OTHER)
-		claim(r, heaps_at(r->heaps, i)->address, REGION_HEAP, i);
+		claim_region(r, heaps_at(r->heaps, i)->address, REGION_HEAP, i);
 	for (size_t k = 0; k < segments.count; k++)
-		claim(r, segments.at[k].first, REGION_HEAP, i);
+		claim_region(r, segments.at[k].first, REGION_HEAP, i);
 	return st ? st : heaps_walk(r->heaps, i, &v, &r->stats[i], e);
 }
 
@@ -67,9 +67,9 @@ static void claim_stacks(struct report_process *r)
 		const struct thread *t = &r->threads.at[i];
 
 		if (t->has_stack && t->stack_base)
-			claim(r, t->stack_base - 1, REGION_STACK, t->tid);
+			claim_region(r, t->stack_base - 1, REGION_STACK, t->tid);
 		if (t->narrow_base)
-			claim(r, t->narrow_base - 1, REGION_STACK, t->tid);
+			claim_region(r, t->narrow_base - 1, REGION_STACK, t->tid);
 	}
 }
 
@@ -79,7 +79,7 @@ static void add_to(struct report_sum *s, const struct pages_counts *c)
 	pages_counts_add(&s->pages, c);
 }
 
-static void sum_up(struct report_process *r)
+static void sum_up_regions(struct report_process *r)
 {
 	const struct pages_counts *total = &r->pages.total;
 
@@ -130,7 +130,7 @@ static enum status read_lists(struct report_process *r, struct err *e)
 	return st ? st : process_threads(r->of, &r->threads, e);
 }
 
-static enum status classify(struct report_process *r, struct err *e)
+static enum status classify_regions(struct report_process *r, struct err *e)
 {
 	r->regions = calloc(MAX(r->vads->count, 1), sizeof(*r->regions));
 	if (!r->regions)
@@ -158,7 +158,7 @@ enum status report_process_load(const char *path, struct opened_process *p,
 	};
 	if (!ret->facts->create_time || !registry_time(ret->facts->create_time, &ret->created))
 		ret->created = 0;
-	st = classify(ret, e);
+	st = classify_regions(ret, e);
 	if (!st)
 		st = process_count_all(p, &ret->pages, e);
 	if (!st)
@@ -168,7 +168,7 @@ enum status report_process_load(const char *path, struct opened_process *p,
 	if (st)
 		return st;
 	claim_stacks(ret);
-	sum_up(ret);
+	sum_up_regions(ret);
 	return peek_failed(peek, e);
 }
 
