@@ -86,8 +86,9 @@ static bool wait_for_turn(struct chain *c)
 }
 
 /* As drv_read_pages() of one of the sources. */
-static enum status read_source(const struct chain_reader *by, struct drv *s, uint64_t addr,
-			       void *buf, size_t pages, struct page_status *status, struct err *e)
+static enum status read_from_source(const struct chain_reader *by, struct drv *s, uint64_t addr,
+				    void *buf, size_t pages, struct page_status *status,
+				    struct err *e)
 {
 	enum status st;
 
@@ -110,7 +111,7 @@ static enum status retry_pages(const struct chain_reader *by, size_t i, uint64_t
 {
 	struct drv *s = by->c->sources[i];
 	struct page_status then[RETRY_PAGES];
-	enum status st = read_source(by, s, addr, buf, pages, then, NULL);
+	enum status st = read_from_source(by, s, addr, buf, pages, then, NULL);
 
 	if (st && st != ST_SOURCE_FAILED)
 		return err_add(e, st, "%s", s->info.source);
@@ -128,7 +129,7 @@ static enum status retry_pages(const struct chain_reader *by, size_t i, uint64_t
 }
 
 /* Takes over a map, unless the same one told the same before. */
-static enum status copy_map(struct drv *d, const struct drv_map *m, struct err *e)
+static enum status take_over_map(struct drv *d, const struct drv_map *m, struct err *e)
 {
 	_cleanup_ranges_ struct range_list copy = { 0 };
 	struct range_faults faults = m->faults;
@@ -193,7 +194,7 @@ static enum status merge_info(struct chain *c, const struct drv_info *s, struct 
 	for (size_t k = 0; k < s->n_facts; k++)
 		drv__fact(&c->drv, s->facts[k].name, "%s", s->facts[k].value);
 	for (size_t k = 0; k < s->n_maps && !st; k++)
-		st = copy_map(&c->drv, &s->maps[k], e);
+		st = take_over_map(&c->drv, &s->maps[k], e);
 	return st;
 }
 
@@ -374,7 +375,7 @@ static size_t ask_the_first(const struct chain_reader *by, uint64_t addr, void *
 		i++;
 	if (!s)
 		return i;
-	*st = read_source(by, s, addr, buf, pages, status, e);
+	*st = read_from_source(by, s, addr, buf, pages, status, e);
 	if (*st == ST_SOURCE_FAILED)
 		*st = ST_OK;
 	if (!*st)

@@ -44,7 +44,7 @@ struct line {
 	bool has_offset;
 };
 
-static const char *skip_blanks(const char *at)
+static const char *skip_map_blanks(const char *at)
 {
 	while (*at == ' ' || *at == '\t' || *at == '\r')
 		at++;
@@ -52,38 +52,38 @@ static const char *skip_blanks(const char *at)
 }
 
 /* Hexadecimal, with or without 0x; NULL if there is no number or it is too large. */
-static const char *number(const char *at, uint64_t *ret)
+static const char *parse_map_number(const char *at, uint64_t *ret)
 {
 	char *end;
 
-	at = skip_blanks(at);
+	at = skip_map_blanks(at);
 	if (!isxdigit((unsigned char)*at))
 		return NULL;
 	*ret = strtoull(at, &end, 16);
-	return *ret < PHYS_LIMIT ? skip_blanks(end) : NULL;
+	return *ret < PHYS_LIMIT ? skip_map_blanks(end) : NULL;
 }
 
 /* False if it is no range; *empty if there is nothing in it. */
 static bool parse_line(const char *at, struct line *ret, bool *empty)
 {
 	*ret = (struct line){ 0 };
-	at = skip_blanks(at);
+	at = skip_map_blanks(at);
 	*empty = !*at || *at == '#';
 	if (*empty)
 		return true;
-	at = number(at, &ret->first);
+	at = parse_map_number(at, &ret->first);
 	if (!at || *at++ != '-')
 		return false;
-	at = number(at, &ret->last);
+	at = parse_map_number(at, &ret->last);
 	if (at && *at == '@') {
 		ret->has_offset = true;
-		at = number(at + 1, &ret->offset);
+		at = parse_map_number(at + 1, &ret->offset);
 	}
 	return at && (!*at || *at == '#' || *at == ':') && ret->first <= ret->last;
 }
 
 /* What the map and the file do not agree on is not the memory that was meant. */
-static void compare_size(struct file_drv *f, const char *by, uint64_t end, uint64_t mapped)
+static void compare_map_with_file(struct file_drv *f, const char *by, uint64_t end, uint64_t mapped)
 {
 	const uint64_t size = f->whole.blob.size;
 
@@ -100,7 +100,7 @@ static void compare_size(struct file_drv *f, const char *by, uint64_t end, uint6
 }
 
 /* Bytes of the file that have an address, once. */
-static uint64_t mapped_bytes(struct extents *x, uint64_t size)
+static uint64_t count_mapped_bytes(struct extents *x, uint64_t size)
 {
 	struct range_list l = { 0 };
 	uint64_t ret = 0;
@@ -159,7 +159,8 @@ static enum status add_lines(struct file_drv *f, struct range_list *map, char *t
 	if (!st && !f->extents.count)
 		return err_set(e, ST_INPUT, "has no range");
 	if (!st)
-		compare_size(f, "the map", end, mapped_bytes(&f->extents, f->whole.blob.size));
+		compare_map_with_file(f, "the map", end,
+				      count_mapped_bytes(&f->extents, f->whole.blob.size));
 	return st;
 }
 
@@ -215,8 +216,8 @@ static enum status read_beside(const char *path, const char *ending, struct vmss
 	return st;
 }
 
-static enum status add_regions(struct file_drv *f, struct range_list *map, const struct vmss_map *m,
-			       const char *ending, struct err *e)
+static enum status add_vmss_regions(struct file_drv *f, struct range_list *map,
+				    const struct vmss_map *m, const char *ending, struct err *e)
 {
 	uint64_t end = 0;
 	enum status st = ST_OK;
@@ -230,8 +231,8 @@ static enum status add_regions(struct file_drv *f, struct range_list *map, const
 	}
 	f->origin = file__by_vmss;
 	file__note(f, "where its %zu regions belong says the .%s beside it", m->count, ending);
-	compare_size(f, "the .vmss or .vmsn beside it", end,
-		     mapped_bytes(&f->extents, f->whole.blob.size));
+	compare_map_with_file(f, "the .vmss or .vmsn beside it", end,
+			      count_mapped_bytes(&f->extents, f->whole.blob.size));
 	return st;
 }
 
@@ -278,6 +279,6 @@ enum status file__add_vmem(struct file_drv *f, struct range_list *map, struct er
 	}
 	if (found == ARRAY_SIZE(endings))
 		return tell_flat(f, first.message);
-	return maps[found].count ? add_regions(f, map, &maps[found], endings[found], e)
+	return maps[found].count ? add_vmss_regions(f, map, &maps[found], endings[found], e)
 				 : ST_NOT_MINE;
 }

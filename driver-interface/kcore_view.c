@@ -296,7 +296,7 @@ struct drv_result kcore_view_read(struct kcore_view *v, uint64_t addr, void *buf
 }
 
 /* By the same page tables. */
-static bool copy_map(struct kcore_view *v, const struct direct_map *map)
+static bool copy_direct_map(struct kcore_view *v, const struct direct_map *map)
 {
 	v->map = malloc(sizeof(*map));
 	if (!v->map)
@@ -315,7 +315,7 @@ struct kcore_view *kcore_view_again(const struct kcore_view *as)
 		return NULL;
 	v->file.fd = -1;
 	if (kcore_view_open(v, as->of, as->of->path, NULL) || reload_kcore(v) ||
-	    (as->map && !copy_map(v, as->map))) {
+	    (as->map && !copy_direct_map(v, as->map))) {
 		kcore_view_destroy(v);
 		return NULL;
 	}

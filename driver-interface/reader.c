@@ -29,7 +29,8 @@ struct source_reader {
 	unsigned number; /* DRV_BESIDE: not beside others */
 };
 
-static struct drv_result ask(const struct source_reader *by, uint64_t addr, void *buf, size_t len)
+static struct drv_result ask_source(const struct source_reader *by, uint64_t addr, void *buf,
+				    size_t len)
 {
 	const struct drv_ops *ops = by->d->ops;
 
@@ -51,7 +52,7 @@ static size_t read_source_once(const struct source_reader *by, uint64_t addr, ui
 	size_t good, bad;
 
 	watch_begin(by->watch, addr, pages * PAGE_SIZE);
-	r = ask(by, addr, buf, pages * PAGE_SIZE);
+	r = ask_source(by, addr, buf, pages * PAGE_SIZE);
 	watch_end(by->watch);
 	good = MIN(r.good / PAGE_SIZE, pages);
 

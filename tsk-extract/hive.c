@@ -512,7 +512,7 @@ enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e
  * of a GPT partition. Source: the values of Windows 7 to 11 hives; libyal's winreg-kb, "Mounted
  * devices".
  */
-static bool find_mount(struct hive *h, const char *name, struct hive_mount *ret)
+static bool find_mounted_device(struct hive *h, const char *name, struct hive_mount *ret)
 {
 	struct registry_value v = { 0 };
 	registry_key key = 0;
@@ -542,7 +542,7 @@ bool hive_mount(struct hive *h, char letter, struct hive_mount *ret)
 	char name[32];
 
 	snprintf(name, sizeof(name), "\\DosDevices\\%c:", toupper((unsigned char)letter));
-	return find_mount(h, name, ret);
+	return find_mounted_device(h, name, ret);
 }
 
 bool hive_mount_volume(struct hive *h, const char *volume, size_t len, struct hive_mount *ret)
@@ -550,5 +550,5 @@ bool hive_mount_volume(struct hive *h, const char *volume, size_t len, struct hi
 	char name[64];
 
 	snprintf(name, sizeof(name), "\\??\\%.*s", (int)MIN(len, sizeof(name) - 8), volume);
-	return find_mount(h, name, ret);
+	return find_mounted_device(h, name, ret);
 }

@@ -34,8 +34,8 @@ static bool open_cell(struct hive_cells *h, uint64_t off, size_t least, struct c
 	return true;
 }
 
-static bool has_kind(struct hive_cells *h, uint64_t off, const char *kind, size_t size,
-		     size_t name_at)
+static bool is_cell_of_kind(struct hive_cells *h, uint64_t off, const char *kind, size_t size,
+			    size_t name_at)
 {
 	struct cell c;
 
@@ -45,12 +45,12 @@ static bool has_kind(struct hive_cells *h, uint64_t off, const char *kind, size_
 
 static bool is_key(struct hive_cells *h, uint64_t off)
 {
-	return has_kind(h, off, "nk", KEY_SIZE, 72);
+	return is_cell_of_kind(h, off, "nk", KEY_SIZE, 72);
 }
 
-static bool is_value(struct hive_cells *h, uint64_t off)
+static bool is_value_cell(struct hive_cells *h, uint64_t off)
 {
-	return has_kind(h, off, "vk", VALUE_SIZE, 2);
+	return is_cell_of_kind(h, off, "vk", VALUE_SIZE, 2);
 }
 
 size_t hive_cells_root(struct hive_cells *h)
@@ -67,8 +67,8 @@ struct list {
 	size_t room;
 };
 
-static void add(struct hive_cells *h, struct list *l, uint32_t offset,
-		bool (*fits)(struct hive_cells *h, uint64_t off))
+static void add_hive_cell(struct hive_cells *h, struct list *l, uint32_t offset,
+			  bool (*fits)(struct hive_cells *h, uint64_t off))
 {
 	const uint64_t at = BASE_BLOCK + (uint64_t)offset;
 
@@ -96,13 +96,13 @@ static void add_subkeys(struct hive_cells *h, uint64_t off, struct list *l, bool
 			add_subkeys(h, BASE_BLOCK + (uint64_t)get_le32(c.at + 4 + 4 * i), l, true);
 	} else if (size == 8 || !memcmp(c.at, "li", 2)) {
 		for (size_t i = 0; i < count; i++)
-			add(h, l, get_le32(c.at + 4 + size * i), is_key);
+			add_hive_cell(h, l, get_le32(c.at + 4 + size * i), is_key);
 	} else {
 		h->bad++;
 	}
 }
 
-static bool make_room(struct list *l, size_t count)
+static bool grow_cell_list(struct list *l, size_t count)
 {
 	l->room = MIN(count, HIVE_CELLS_MAX);
 	l->at = calloc(l->room + 1, sizeof(*l->at));
@@ -117,7 +117,7 @@ size_t *hive_cells_subkeys(struct hive_cells *h, size_t key)
 	const uint32_t count = is ? get_le32(c.at + 20) : 0;
 
 	h->bad += !is;
-	if (make_room(&l, count) && count)
+	if (grow_cell_list(&l, count) && count)
 		add_subkeys(h, BASE_BLOCK + (uint64_t)get_le32(c.at + 28), &l, false);
 	return l.at;
 }
@@ -136,10 +136,10 @@ size_t *hive_cells_values(struct hive_cells *h, size_t key)
 	}
 	h->bad += count > list.len / 4;
 	count = MIN(count, list.len / 4);
-	if (!make_room(&l, count))
+	if (!grow_cell_list(&l, count))
 		return NULL;
 	for (size_t i = 0; i < count; i++)
-		add(h, &l, get_le32(list.at + 4 * i), is_value);
+		add_hive_cell(h, &l, get_le32(list.at + 4 * i), is_value_cell);
 	return l.at;
 }
 
@@ -149,7 +149,7 @@ enum status hive_cells_value(struct hive_cells *h, size_t value, uint32_t *type,
 	struct cell c, d;
 	uint32_t size;
 
-	if (!is_value(h, value) || !open_cell(h, value, VALUE_SIZE, &c))
+	if (!is_value_cell(h, value) || !open_cell(h, value, VALUE_SIZE, &c))
 		return err_set(e, ST_CORRUPT, "is not in its cell");
 	size = get_le32(c.at + 4);
 	*type = get_le32(c.at + 12);

@@ -59,7 +59,7 @@ static bool is_text(const struct registry_value *v)
 }
 
 /* As RtlUnicodeStringToInteger() does, by which Windows reads such text. */
-static const char *skip_blanks(const char *at)
+static const char *skip_leading_blanks(const char *at)
 {
 	while (*at && (unsigned char)*at <= ' ')
 		at++;
@@ -83,11 +83,11 @@ bool registry_number(const struct registry_value *v, uint64_t *ret)
 	text = registry_text(v);
 	if (!text)
 		return false;
-	at = skip_blanks(text);
+	at = skip_leading_blanks(text);
 	if (*at < '0' || *at > '9')
 		return false;
 	*ret = strtoull(at, &end, at[0] == '0' && (at[1] | 0x20) == 'x' ? 16 : 10);
-	return !*skip_blanks(end);
+	return !*skip_leading_blanks(end);
 }
 
 /* The character at *i, which moves behind it. */

@@ -105,7 +105,7 @@ void wof_close(struct wof *w)
 }
 
 /* Where chunk `i` is, behind the table; for the one behind the last, where the stream ends. */
-static enum status chunk_at(struct wof *w, uint64_t i, uint64_t *ret, struct err *e)
+static enum status find_wof_chunk(struct wof *w, uint64_t i, uint64_t *ret, struct err *e)
 {
 	uint8_t entry[8];
 	enum status st = ST_OK;
@@ -134,10 +134,10 @@ enum status wof_read(struct wof *w, uint64_t off, void *buf, size_t len, struct 
 {
 	const uint64_t chunk = off / wof_unit_size(w);
 	uint64_t first, end;
-	enum status st = chunk_at(w, chunk, &first, e);
+	enum status st = find_wof_chunk(w, chunk, &first, e);
 
 	if (!st)
-		st = chunk_at(w, chunk + 1, &end, e);
+		st = find_wof_chunk(w, chunk + 1, &end, e);
 	if (st)
 		return st;
 	if (first >= end || end - first > len || end > w->stream.size - w->table)

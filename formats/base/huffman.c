@@ -47,7 +47,7 @@ void word_bits_load(struct word_bits *b)
 	b->count += WORD_BITS;
 }
 
-static void drop(struct word_bits *b, unsigned count)
+static void drop_code_bits(struct word_bits *b, unsigned count)
 {
 	b->loaded = (uint32_t)((uint64_t)b->loaded << count);
 	b->count -= count;
@@ -63,14 +63,14 @@ unsigned word_bits_take(struct word_bits *b, unsigned count)
 
 	word_bits_load(b);
 	ret = (unsigned)((uint64_t)b->loaded >> (32 - count));
-	drop(b, count);
+	drop_code_bits(b, count);
 	return ret;
 }
 
 void word_bits_align(struct word_bits *b)
 {
 	word_bits_load(b);
-	drop(b, b->count % WORD_BITS ? b->count % WORD_BITS : WORD_BITS);
+	drop_code_bits(b, b->count % WORD_BITS ? b->count % WORD_BITS : WORD_BITS);
 	if (b->count && !b->missing) {
 		b->at -= 2;
 		b->left += 2;
@@ -138,7 +138,7 @@ unsigned huffman_next(const struct huffman *h, struct word_bits *b)
 	word_bits_load(b);
 	at = b->loaded >> (32 - HUFFMAN_FAST_BITS);
 	if (h->fast_length[at]) {
-		drop(b, h->fast_length[at]);
+		drop_code_bits(b, h->fast_length[at]);
 		return h->symbols[h->fast[at]];
 	}
 	/* Codes of one length are neighbours, and come behind all shorter ones. */
@@ -146,7 +146,7 @@ unsigned huffman_next(const struct huffman *h, struct word_bits *b)
 		first <<= 1;
 		code = b->loaded >> (32 - n);
 		if (code - first < h->count[n]) {
-			drop(b, n);
+			drop_code_bits(b, n);
 			return h->symbols[h->first[n] + (code - first)];
 		}
 		first += h->count[n];

@@ -29,8 +29,8 @@ struct lzx {
 };
 
 /* Codes of the lengths of codes: what each means for those from `i` on. Returns how many. */
-static size_t read_run(struct lzx *z, const struct huffman *pre, uint8_t *lengths, size_t i,
-		       size_t end)
+static size_t read_lzx_run(struct lzx *z, const struct huffman *pre, uint8_t *lengths, size_t i,
+			   size_t end)
 {
 	unsigned symbol = huffman_next(pre, &z->b);
 	size_t run = 1;
@@ -66,11 +66,11 @@ static bool read_lengths(struct lzx *z, uint8_t *lengths, size_t count)
 	if (!huffman_init(&pre, pre_lengths, PRE_SYMBOLS))
 		return false;
 	for (size_t i = 0; i < count && !z->b.bad;)
-		i += read_run(z, &pre, lengths, i, count);
+		i += read_lzx_run(z, &pre, lengths, i, count);
 	return !z->b.bad;
 }
 
-static bool read_codes(struct lzx *z, enum block kind)
+static bool read_lzx_codes(struct lzx *z, enum block kind)
 {
 	uint8_t aligned[ALIGNED];
 
@@ -159,7 +159,7 @@ static bool decode_plain(struct lzx *z, size_t count)
 	return true;
 }
 
-static bool decode_block(struct lzx *z)
+static bool decode_lzx_block(struct lzx *z)
 {
 	const enum block kind = (enum block)word_bits_take(&z->b, 3);
 	const size_t count =
@@ -170,7 +170,7 @@ static bool decode_block(struct lzx *z)
 	switch (kind) {
 	case BLOCK_VERBATIM:
 	case BLOCK_ALIGNED:
-		return read_codes(z, kind) && decode_coded(z, kind, z->at + count);
+		return read_lzx_codes(z, kind) && decode_coded(z, kind, z->at + count);
 	case BLOCK_PLAIN:
 		return decode_plain(z, count);
 	}
@@ -207,7 +207,7 @@ bool lzx_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t size)
 	if (size > LZX_CHUNK)
 		return false;
 	while (z.at < size)
-		if (!decode_block(&z))
+		if (!decode_lzx_block(&z))
 			return false;
 	untranslate(out, size);
 	return true;

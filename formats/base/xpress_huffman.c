@@ -12,7 +12,7 @@
 #define LENGTH_MORE 15
 #define BYTE_MORE   255
 
-static bool read_codes(const uint8_t *in, struct huffman *h)
+static bool read_xpress_codes(const uint8_t *in, struct huffman *h)
 {
 	uint8_t lengths[SYMBOLS];
 
@@ -53,7 +53,7 @@ bool xpress_huffman_decode(const uint8_t *in, size_t in_size, uint8_t *out, size
 	struct word_bits b;
 	size_t at = 0;
 
-	if (size > XPRESS_HUFFMAN_MAX || in_size < TABLE_SIZE || !read_codes(in, &codes))
+	if (size > XPRESS_HUFFMAN_MAX || in_size < TABLE_SIZE || !read_xpress_codes(in, &codes))
 		return false;
 	b = word_bits_over(in + TABLE_SIZE, in_size - TABLE_SIZE);
 	while (at < size && !word_bits_bad(&b)) {

@@ -33,7 +33,7 @@ static bool is_word_blank(uint8_t c)
 	return c == ' ' || c == '\t';
 }
 
-static void skip_blanks(struct cursor *c)
+static void skip_signer_blanks(struct cursor *c)
 {
 	while (c->left && is_word_blank(*c->at))
 		cur_u8(c);
@@ -50,7 +50,7 @@ static struct cursor take_signer_word(struct cursor *c)
 {
 	size_t n = 0;
 
-	skip_blanks(c);
+	skip_signer_blanks(c);
 	while (n < c->left && !is_word_blank(c->at[n]))
 		n++;
 	return take_front(c, n);
@@ -277,7 +277,7 @@ static const char *parse_signer_line(struct cursor c, struct signer_line *ret)
 	ret->before = FOR_EVER;
 	if (!take_principals(&c, &ret->principals) || !ret->principals.left)
 		return "the principals";
-	skip_blanks(&c);
+	skip_signer_blanks(&c);
 	if (begins_with_option(c) && !take_options(&c, ret))
 		return "the options";
 	return take_signer_key(&c, ret) ? NULL : "the key";
@@ -312,7 +312,7 @@ static struct cursor next_signer_line(struct cursor *c)
 
 	if (end)
 		cur_u8(c);
-	skip_blanks(&ret);
+	skip_signer_blanks(&ret);
 	while (ret.left && (is_word_blank(ret.at[ret.left - 1]) || ret.at[ret.left - 1] == '\r'))
 		ret.left--;
 	return ret;

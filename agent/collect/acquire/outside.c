@@ -34,7 +34,7 @@ static void consider(struct outside *o, const struct range_list *ranges, uint64_
 	o->last = MAX(o->last, address);
 }
 
-static void look(struct outside *o, struct walk *w)
+static void look_at_entries(struct outside *o, struct walk *w)
 {
 	const struct range_list *ranges = w->mem->ranges;
 	enum walk_event event;
@@ -50,7 +50,7 @@ static void look(struct outside *o, struct walk *w)
 	}
 }
 
-static uint64_t now_or_never(void)
+static uint64_t outside_time(void)
 {
 	return interrupted() ? UINT64_MAX : clock_mono_ns();
 }
@@ -69,7 +69,7 @@ static enum status run_look(void *arg, struct err *e)
 	struct run *r = arg;
 	struct walk_budget budget = { .pages = PAGES_MAX,
 				      .deadline = clock_mono_ns() + NS_MAX,
-				      .now = now_or_never };
+				      .now = outside_time };
 	const struct walk_options options = { .mode = r->found->mode,
 					      .last = UINT64_MAX,
 					      .ignore = r->found->ignore,
@@ -82,7 +82,7 @@ static enum status run_look(void *arg, struct err *e)
 	st = walk_set_init(&r->set, r->mem.mem.ranges, e);
 	while (!st && discovery_next_root(r->found, &roots, &root)) {
 		walk_begin(&r->walk, &r->mem.mem, &r->set, &options, root);
-		look(&r->outside, &r->walk);
+		look_at_entries(&r->outside, &r->walk);
 	}
 	walk_set_deinit(&r->set);
 	return st;

@@ -276,8 +276,8 @@ static void cut_request(struct sweep *s, struct stream_piece *p, uint64_t addres
 }
 
 /* The first `n` of these. Returns how many pages were kept. */
-static size_t read_request(struct sweep *s, struct stream_piece *p, size_t at,
-			   const struct rsz_extent *asked, size_t n, unsigned reader)
+static size_t read_sweep_request(struct sweep *s, struct stream_piece *p, size_t at,
+				 const struct rsz_extent *asked, size_t n, unsigned reader)
 {
 	const uint64_t first = asked->address;
 	const uint64_t end = asked[n - 1].address + asked[n - 1].length;
@@ -308,7 +308,7 @@ void sweep_read_later(struct sweep *s, struct stream_piece *p, unsigned reader)
 	for (size_t i = 0, n; i < count; i += n) {
 		for (n = 1; i + n < count && asked[i + n].start == asked[i].start; n++)
 			;
-		at += read_request(s, p, at, &asked[i], n, reader);
+		at += read_sweep_request(s, p, at, &asked[i], n, reader);
 	}
 }
 

@@ -214,7 +214,7 @@ static void turn_away(struct caller *c, enum offence what)
 }
 
 /* Who makes way: at once, if nothing was said, or as soon as its thread notices. */
-static void drop(struct guest *g)
+static void drop_guest(struct guest *g)
 {
 	struct caller *c = (struct caller *)g;
 
@@ -235,7 +235,7 @@ static void begin_caller(struct caller *c)
 	has_place = admission_start(r->admission, &c->guest, clock__mono_ns(), &leaves);
 	/* A guest is in the list until its thread has ended. */
 	if (leaves)
-		drop(leaves);
+		drop_guest(leaves);
 	pthread_mutex_unlock(&r->lock);
 	if (has_place)
 		c->has_thread = !pthread_create(&c->thread, NULL, caller_thread, c);
@@ -287,7 +287,7 @@ static void take_caller(struct receiver *r, net_socket s, const char *address)
 	pthread_mutex_lock(&r->lock);
 	leaves = admission_come(r->admission, &c->guest, address, clock__mono_ns());
 	pthread_mutex_unlock(&r->lock);
-	drop(leaves);
+	drop_guest(leaves);
 }
 
 static void drop_those_who_stay_silent(struct receiver *r)

@@ -440,7 +440,7 @@ static struct upload *least_worthy(const struct store *s, const char *pin)
 }
 
 /* One who holds all places keeps nobody else out. */
-static enum status make_room(struct store *s, const char *pin, struct frame_refused *why)
+static enum status make_room_for_sender(struct store *s, const char *pin, struct frame_refused *why)
 {
 	const struct timespec until = timed_cond_until(s->clock, EVICTION_S * NS_PER_SECOND);
 	struct upload *leaves = has_place(s) ? NULL : least_worthy(s, pin);
@@ -525,7 +525,7 @@ static enum status own_upload(struct store *s, const struct frame_hello *hello,
 	bytes_to_hex(hello->id, sizeof(hello->id), id);
 	pthread_mutex_lock(&s->lock);
 	u = upload_table_find(&s->uploads, id);
-	st = u && u->owner ? ST_OK : make_room(s, peer->pin, why);
+	st = u && u->owner ? ST_OK : make_room_for_sender(s, peer->pin, why);
 	/* The lock was open meanwhile. */
 	u = upload_table_find(&s->uploads, id);
 	if (!st)

@@ -52,7 +52,7 @@ static void note_first(struct tls_link *t, const uint8_t *p, size_t len)
 	t->n_first += n;
 }
 
-static bool is_busy(const struct tls_link *t)
+static bool is_receiver_busy(const struct tls_link *t)
 {
 	static const uint8_t busy[] = LINK_BUSY;
 
@@ -151,7 +151,7 @@ static enum status judge_handshake(const struct tls_link *t, int code, struct er
 	if (t->refused)
 		return err_set(e, ST_NO_PRIVILEGE,
 			       "the other end's key is not the expected one: %s", t->pin);
-	if (is_busy(t))
+	if (is_receiver_busy(t))
 		return err_set(e, ST_OUTPUT, "the receiver has no place free");
 	if (code == MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE)
 		return err_set(e, ST_NO_PRIVILEGE, "shows no key");
@@ -303,7 +303,7 @@ static enum status make_tls_link(net_socket s, const struct tls_options *o, int 
 	if (!st)
 		st = shake_hands(t, o->handshake_ms, e);
 	if (st && t && o->ret_busy)
-		*o->ret_busy |= is_busy(t);
+		*o->ret_busy |= is_receiver_busy(t);
 	if (!st)
 		*ret = t;
 	else if (t)

@@ -113,7 +113,7 @@ static void gather(void *arg, const struct option_def *o, const char *path)
 }
 
 /* To people at a terminal and to logs: in a script it is a line that says the same each time. */
-static void tell(const struct cage *c)
+static void tell_what_is_lacking(const struct cage *c)
 {
 	if ((c->files && c->calls) || !(log_is_json() || isatty(STDERR_FILENO)))
 		return;
@@ -142,5 +142,5 @@ void cage_command(const struct cli *cli, bool by_name)
 	if (g.n_outputs)
 		deputy_begin(g.outputs, g.n_outputs);
 	cage = cage_enter(&g.plan);
-	tell(&cage);
+	tell_what_is_lacking(&cage);
 }

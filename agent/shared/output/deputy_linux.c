@@ -53,7 +53,7 @@ static struct {
 	size_t n_made;
 } own;
 
-static bool is_name(const char name[static NAME_MAX + 1])
+static bool is_plain_name(const char name[static NAME_MAX + 1])
 {
 	return memchr(name, '\0', NAME_MAX + 1) && *name && !strchr(name, '/') &&
 	       strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
@@ -88,7 +88,7 @@ static bool may_replace(const struct request *r)
 	return false;
 }
 
-static int create(const struct place *in, const char *name)
+static int create_in_place(const struct place *in, const char *name)
 {
 	int fd;
 
@@ -110,7 +110,7 @@ static int rename_made(const struct place *in, const struct request *r)
 	struct made *m = find_made(in, r->name);
 	int failed;
 
-	if (!m || !is_name(r->to) || (r->replace && !may_replace(r)))
+	if (!m || !is_plain_name(r->to) || (r->replace && !may_replace(r)))
 		return EPERM;
 	if (r->replace)
 		failed = renameat(in->fd, r->name, in->fd, r->to) ? errno : 0;
@@ -149,11 +149,11 @@ static int do_it(const struct request *r, int *ret_fd)
 {
 	const struct place *in = find_place(r);
 
-	if (!in || !is_name(r->name))
+	if (!in || !is_plain_name(r->name))
 		return EPERM;
 	switch (r->what) {
 	case CREATE:
-		*ret_fd = create(in, r->name);
+		*ret_fd = create_in_place(in, r->name);
 		return *ret_fd < 0 ? errno : 0;
 	case RENAME:
 		return rename_made(in, r);
@@ -171,7 +171,7 @@ union control {
 	struct cmsghdr aligned;
 };
 
-static void answer(int socket, int failed, int fd)
+static void send_answer(int socket, int failed, int fd)
 {
 	union control control = { 0 };
 	struct iovec v = { .iov_base = &failed, .iov_len = sizeof(failed) };
@@ -210,7 +210,7 @@ _Noreturn static void serve(int socket)
 		if (n <= 0)
 			_exit(0);
 		failed = n == sizeof(r) ? do_it(&r, &fd) : EPERM;
-		answer(socket, failed, fd);
+		send_answer(socket, failed, fd);
 	}
 }
 
@@ -295,7 +295,7 @@ bool deputy_serves(void)
 	return deputy >= 0;
 }
 
-static int take_answer(int *ret_fd)
+static int receive_answer(int *ret_fd)
 {
 	int failed = EIO;
 	union control control;
@@ -316,7 +316,8 @@ static int take_answer(int *ret_fd)
 	return failed;
 }
 
-static int ask(struct request *r, int directory, const char *name, const char *to, int *ret_fd)
+static int ask_deputy(struct request *r, int directory, const char *name, const char *to,
+		      int *ret_fd)
 {
 	struct stat sb;
 
@@ -331,13 +332,14 @@ static int ask(struct request *r, int directory, const char *name, const char *t
 	/* SIGPIPE, should the deputy have been killed, is ignored where we write (interrupt.h). */
 	if (write(deputy, r, sizeof(*r)) != sizeof(*r))
 		return EIO;
-	return take_answer(ret_fd);
+	return receive_answer(ret_fd);
 }
 
 int deputy_create(int directory, const char *name)
 {
 	int fd = -1;
-	const int failed = ask(&(struct request){ .what = CREATE }, directory, name, "", &fd);
+	const int failed =
+		ask_deputy(&(struct request){ .what = CREATE }, directory, name, "", &fd);
 
 	if (failed)
 		errno = failed;
@@ -346,16 +348,16 @@ int deputy_create(int directory, const char *name)
 
 int deputy_rename(int directory, const char *from, const char *to, bool replace)
 {
-	return ask(&(struct request){ .what = RENAME, .replace = replace }, directory, from, to,
-		   NULL);
+	return ask_deputy(&(struct request){ .what = RENAME, .replace = replace }, directory, from,
+			  to, NULL);
 }
 
 int deputy_unlink(int directory, const char *name)
 {
-	return ask(&(struct request){ .what = UNLINK }, directory, name, "", NULL);
+	return ask_deputy(&(struct request){ .what = UNLINK }, directory, name, "", NULL);
 }
 
 int deputy_is_idle(int directory, const char *name)
 {
-	return ask(&(struct request){ .what = IS_IDLE }, directory, name, "", NULL);
+	return ask_deputy(&(struct request){ .what = IS_IDLE }, directory, name, "", NULL);
 }

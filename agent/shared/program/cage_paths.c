@@ -5,7 +5,7 @@
 #include "agent/shared/program/cli_internal.h"
 
 /* By what --help calls it, as completion does. */
-static bool is_path(const char *value)
+static bool names_a_path(const char *value)
 {
 	static const char *const words[] = { "FILE", "LOG", "DEV", "FROM", "DIR" };
 
@@ -25,13 +25,13 @@ void cage_each_path(const struct cli *cli,
 		const void *value = (const uint8_t *)cli->values + at;
 		const struct cli_strings *several = value;
 
-		if (!cli->given[i] || !is_path(o->value))
+		if (!cli->given[i] || !names_a_path(o->value))
 			continue;
 		if (o->kind == OPTION_STRING)
 			fn(arg, o, *(const char *const *)value);
 		for (size_t k = 0; o->kind == OPTION_STRINGS && k < several->count; k++)
 			fn(arg, o, several->at[k]);
 	}
-	for (size_t i = 0; is_path(cli->command->operands.text) && i < cli->n_operands; i++)
+	for (size_t i = 0; names_a_path(cli->command->operands.text) && i < cli->n_operands; i++)
 		fn(arg, NULL, cli->operands[i]);
 }

@@ -91,7 +91,7 @@ struct escaping {
 	void *to;
 };
 
-static int put_escaped(const char *p, size_t len, void *arg)
+static int put_escaped_text(const char *p, size_t len, void *arg)
 {
 	const struct escaping *x = arg;
 	char escaped[ESCAPED_MAX + 1];
@@ -118,7 +118,7 @@ static int dump(const json_t *doc, json_dump_callback_t put, void *to, size_t fl
 {
 	struct escaping x = { .put = put, .to = to };
 
-	return json_dump_callback(doc, put_escaped, &x, flags);
+	return json_dump_callback(doc, put_escaped_text, &x, flags);
 }
 
 struct dumped {
