@@ -4,6 +4,7 @@
 
 #include "agent/examine/heap/base/heap_internal.h"
 #include "agent/examine/heap/base/stack_trace.h"
+#include "agent/examine/heap/nt/nt.h"
 #include "tests/unit/sparse_view.h"
 
 #define ENTRY UINT64_C(0x500010)

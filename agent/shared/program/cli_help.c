@@ -97,17 +97,25 @@ static void put_help_sentence(FILE *to, const char *text)
 
 char *cli_example_line(const struct program *p, const struct cli_example *x)
 {
-	const char *at = x->line, *next;
-	char *ret = NULL;
-	size_t size;
-	FILE *line = open_memstream(&ret, &size);
+	const size_t name = strlen(p->name);
+	size_t size = strlen(x->line) + 1;
+	char *ret, *to;
 
-	if (!line)
-		return NULL;
-	for (; (next = strstr(at, "%s")); at = next + 2)
-		fprintf(line, "%.*s%s", (int)(next - at), at, p->name);
-	fputs(at, line);
-	return fclose(line) ? free(ret), NULL : ret;
+	for (const char *at = x->line; (at = strstr(at, "%s")); at += 2)
+		size += name;
+	ret = to = malloc(size);
+	for (const char *at = x->line; ret && *at;) {
+		if (strncmp(at, "%s", 2) != 0) {
+			*to++ = *at++;
+			continue;
+		}
+		memcpy(to, p->name, name);
+		to += name;
+		at += 2;
+	}
+	if (ret)
+		*to = '\0';
+	return ret;
 }
 
 static void put_help_examples(const struct program *p, const struct command *c, FILE *to)

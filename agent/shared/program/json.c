@@ -63,8 +63,9 @@ static size_t escape_hidden(uint32_t c, char ret[static ESCAPED_MAX + 1])
 {
 	if (c < 0x10000)
 		return (size_t)sprintf(ret, "\\u%04" PRIx32, c);
-	return (size_t)sprintf(ret, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + ((c - 0x10000) >> 10),
-			       0xdc00 + ((c - 0x10000) & 0x3ff));
+	c -= 0x10000;
+	return (size_t)sprintf(ret, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + (c >> 10 & 0x3ff),
+			       0xdc00 + (c & 0x3ff));
 }
 
 /* So many bytes from `p` on are shown as they are; then comes a hidden character, or the end. */
