@@ -219,7 +219,7 @@ class Made(Fleet):
         bad = {'empty.json': (b'', 'it is empty'), 'cut.json': (json.dumps(BASE)[:99], 'no JSON'),
                'deep.json': ('[' * 100000, 'nested too deeply'), 'deep2.json': ('{"a":' * 33 + '1' + '}' * 33, 'nested'),
                'twice.json': ('{"schema": "ramseal-summary-1", "schema": 1}', 'duplicate'),
-               'large.json': (b' ' * (4 << 20) + b'{}', 'larger than'), 'list.json': ('[1]', 'not a ramseal document'),
+               'large.json': (b' ' * (4 << 20) + b'{}', 'too large'), 'list.json': ('[1]', 'not a ramseal document'),
                'number.json': ('{"schema": 7}', 'not a ramseal document'), 'nul.json': (b'{"schema": "\\u0000"}', 'no JSON'),
                'utf8.json': (b'{"schema": "\xff"}', 'no JSON'), 'other.json': ({'schema': 'ramseal-status-1'}, 'another document'),
                'newer.json': ({'schema': 'ramseal-summary-2'}, 'this ramseal does not know'),

@@ -141,7 +141,7 @@ class Process(Machine):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.decode().splitlines()
         self.assertEqual(sum(line.startswith('0x') for line in lines), len(p.modules))
-        self.assertEqual(sum('! mapped, and in no module list' in line for line in lines), 1)
+        self.assertEqual(sum('! mapped, but in no module list' in line for line in lines), 1)
         self.assertEqual(sum(' start 0x' in line for line in lines), len(p.threads))
         self.assertEqual([line for line in lines if len(line) > 80 and '\\' not in line], [])
         for m in p.modules:

@@ -38,7 +38,7 @@ COMPRESSED = {'seed 3, guided, with page files': ('--level', '3')}
 
 def libzstd():
     said = simulated.run(simulated.RAMSEAL, '--version', '--verbose').stdout.decode()
-    return re.search(r'(?m)^ +libzstd (\S+):', said)[1]
+    return re.search(r'(?m)^ +libzstd (\S+)( \(Debian [^)]*\))?:', said)[1]
 
 
 def acquired(spec, *options):

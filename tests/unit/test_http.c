@@ -364,7 +364,7 @@ TEST(answer_that_trickles_is_given_up)
 
 	server_start(&s, &(struct server_options){ .talk = trickle });
 	check_failed(get_once(&(struct http_options){ .stall_s = 1 }, "http", s.port), ST_OUTPUT,
-		     true, "nothing came or went for 1 s, or hardly anything");
+		     true, "no data in either direction for 1 s, or hardly anything");
 	server_stop(&s);
 }
 

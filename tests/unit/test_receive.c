@@ -365,17 +365,18 @@ TEST(the_last_beginning_of_an_upload_counts)
 /* Whether a line that names this file is taken. */
 static bool is_taken(const char *event, const char *id, const char *file)
 {
-	struct upload *u = NULL;
+	struct upload_table t;
 	struct err e = ERR_INIT;
 	json_t *line = json_pack("{s:s, s:s, s:s}", "event", event, "id", id, "file", file);
 	bool taken;
 
 	assert_non_null(line);
-	CHECK_OK(store_log_take(&u, line, &e), &e);
+	CHECK_OK(upload_table_init(&t, &e), &e);
+	CHECK_OK(store_log_take(&t, line, &e), &e);
 	json_decref(line);
-	taken = u != NULL;
-	assert_true(!u || !strcmp(u->file, file));
-	free(u);
+	taken = t.first != NULL;
+	assert_true(!taken || !strcmp(t.first->file, file));
+	upload_table_deinit(&t);
 	return taken;
 }
 
