@@ -105,9 +105,10 @@ wchar_t *winpmem__folder_above(const char *folder)
 /*
  * Where what is open really is, without links: \\?\C:\..., or by the volume's GUID where it has no
  * letter (GetFinalPathNameByHandleW(), learn.microsoft.com/windows/win32/api/fileapi). For free();
- * NULL, and GetLastError().
+ * NULL, and GetLastError(). Wine 8.0 was seen to fail with ERROR_MORE_DATA for more than MAX_PATH
+ * characters: then it is `path`, by which it was opened.
  */
-static wchar_t *final_path(HANDLE h)
+static wchar_t *final_path(HANDLE h, const wchar_t *path)
 {
 	static const DWORD ways[] = { VOLUME_NAME_DOS, VOLUME_NAME_GUID };
 
@@ -120,7 +121,7 @@ static wchar_t *final_path(HANDLE h)
 			return ret;
 		free(ret);
 	}
-	return NULL;
+	return GetLastError() == ERROR_MORE_DATA ? _wcsdup(path) : NULL;
 }
 
 /*
@@ -201,7 +202,7 @@ static enum status keep_folder(struct winpmem_service *s, struct err *e)
 			      FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT, NULL);
 	if (s->kept == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "folder for the driver's copy");
-	path = final_path(s->kept);
+	path = final_path(s->kept, s->folder);
 	if (!path)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "folder for the driver's copy");
 	free(s->folder);
@@ -247,7 +248,7 @@ static enum status make_copy(struct winpmem_service *s, const struct driver_byte
 		CreateFileW(s->copy, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, 0, NULL);
 	if (s->pinned == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "the driver's copy");
-	path = final_path(s->pinned);
+	path = final_path(s->pinned, s->copy);
 	if (!path)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "the driver's copy");
 	free(s->copy);
