@@ -47,7 +47,7 @@ static uint64_t field(struct cursor *c, unsigned size)
 
 static enum status read_tag(struct blob *b, uint64_t at, bool wide, struct tag *ret, struct err *e)
 {
-	uint8_t bytes[TAG_MAX];
+	uint8_t bytes[TAG_MAX] = { 0 };
 	const size_t len = at < b->size ? (size_t)MIN(sizeof(bytes), b->size - at) : 0;
 	struct cursor c = cursor_over(bytes, len);
 	const enum status st = blob_read(b, at, bytes, len, e);
