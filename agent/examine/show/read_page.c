@@ -122,7 +122,7 @@ static void put_page_verdict(const struct virtual_page *p, char *ret, size_t siz
 void read_page_text(const struct read_page_context *r, const struct virtual_page *p,
 		    char ret[static READ_PAGE_TEXT_MAX])
 {
-	char entry[192], content[1024], verdict[384], pages[40] = "", proto[64] = "", line[1728];
+	char entry[192], content[1024], verdict[384], pages[40] = "", proto[64] = "", line[1856];
 	struct page_facts f;
 
 	find_page_facts(r, p, &f);
