@@ -144,7 +144,7 @@ class Host:
 
     def inside(self, *command):
         """Runs a command there, as root, without ssh; returns what it says."""
-        return run('nsenter', '--target', self._inner(), '--all', *command).stdout
+        return run('nsenter', '--target', self._inner(), '--all', '--root', *command).stdout
 
     def has(self, pattern):
         """Whether a file is there whose name a shell's pattern takes. Asked so often that it starts no process."""

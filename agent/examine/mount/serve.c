@@ -325,6 +325,27 @@ static char *make_options(const char *what)
 	return ret;
 }
 
+/* Requests to stop. */
+static const int stopping[] = { SIGINT, SIGTERM, SIGHUP };
+
+/*
+ * libfuse waits for fusermount3, takes a signal meanwhile for a failure, and may leave it mounted
+ * (3.17: "waitpid: Interrupted system call"). A request to stop comes when that is over.
+ */
+static bool mount_undisturbed(struct fuse_session *session, const char *folder)
+{
+	sigset_t stops, was;
+	bool ret;
+
+	sigemptyset(&stops);
+	for (size_t i = 0; i < ARRAY_SIZE(stopping); i++)
+		sigaddset(&stops, stopping[i]);
+	pthread_sigmask(SIG_BLOCK, &stops, &was);
+	ret = !fuse_session_mount(session, folder);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	return ret;
+}
+
 static enum status mount_session(struct server *s, struct err *e)
 {
 	_cleanup_free_ char *options = make_options(s->options.what);
@@ -336,7 +357,7 @@ static enum status mount_session(struct server *s, struct err *e)
 	fuse_set_log_func(take_complaint);
 	s->session = fuse_session_new(&args, &ops, sizeof(ops), s);
 	fuse_opt_free_args(&args); /* it has made a copy of them, in their place */
-	if (s->session && !fuse_session_mount(s->session, s->options.folder))
+	if (s->session && mount_undisturbed(s->session, s->options.folder))
 		return ST_OK;
 	return err_set(e, ST_OUTPUT, "%s: cannot be mounted there: %s", s->options.folder,
 		       *complaint ? complaint : "libfuse gives no reason");
@@ -371,7 +392,6 @@ enum status serve_begin(const struct serve_options *o, struct node *root, struct
  * until the session is over, and interrupts whoever waits.
  */
 static struct fuse_session *to_stop;
-static const int stopping[] = { SIGINT, SIGTERM, SIGHUP };
 static struct sigaction before[ARRAY_SIZE(stopping)], before_alarm;
 
 static void on_alarm(int number)
