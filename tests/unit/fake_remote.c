@@ -72,8 +72,13 @@ static struct remote_result fake_put(struct remote *r, const struct remote_piece
 	const struct fake_answer a =
 		f->answer ? f->answer(f, p) : (struct fake_answer){ .is = FAKE_TAKES };
 
+	/* Behind the last piece there is none. */
+	if (f->last_seen && p->offset >= f->last_end)
+		abort();
 	f->puts++;
 	f->last_seen |= p->last;
+	if (p->last)
+		f->last_end = p->offset + p->len;
 	pass(f, f->put_takes_ns);
 	/* A stream has no holes: whoever sends is to know where it stands. */
 	if (is_stream(f) && p->offset != f->received)

@@ -45,6 +45,7 @@ struct fake {
 	unsigned puts, checkpoints, abandons, finishes, wheres;
 	uint64_t finished; /* bytes, of the last finish */
 	bool sealed, finished_well, last_seen;
+	uint64_t last_end; /* of the piece that was called the last */
 
 	/* The time, and the pauses that were made. */
 	pthread_mutex_t lock;
