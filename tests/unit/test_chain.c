@@ -584,7 +584,7 @@ TEST(read_that_is_given_up_frees_those_who_wait_behind_it)
 	for (unsigned i = 0; i < READERS; i++) {
 		q = drv_reading_beside(d, i);
 		if (!q.number || q.addr / PAGE_SIZE % 2 == 0)
-			continue; /* it waits, or is in the first source, which is asked for even pages */
+			continue; /* it waits, or is in the first, which is asked for even pages */
 		assert_int_equal(hung, READERS);
 		assert_true(drv_abandon_beside(d, i, q.number));
 		hung = i;
