@@ -3,6 +3,11 @@
 #include "tests/unit/receive_pair.h"
 
 #include <inttypes.h>
+#ifndef _WIN32
+#include <sys/socket.h>
+#include <sys/un.h>
+#endif
+#include <unistd.h>
 
 #include "agent/collect/receive/store_log.h"
 #include "agent/collect/receive/upload_table.h"
@@ -279,6 +284,70 @@ TEST(a_name_that_was_only_reserved_is_given)
 	file_is(".rsz", sealed.out.at, sealed.out.len);
 }
 
+#ifndef _WIN32
+/* A socket is there, and open() refuses it (ENXIO), as it would a file on a failing disk. */
+static void put_what_does_not_open(const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	assert_in_range(snprintf(at.sun_path, sizeof(at.sun_path), "%s", path), 1,
+			sizeof(at.sun_path) - 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	close(fd);
+}
+
+/* It is not taken for empty, and so stays, and nothing is put in its place. */
+TEST(a_file_that_does_not_open_is_not_removed)
+{
+	struct frame_done done;
+	struct err e = ERR_INIT;
+	struct store_options options = { .dir = dir.path, .max_senders = 4 };
+	char from[600], to[700];
+
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	close_store();
+	snprintf(from, sizeof(from), "%s", scratch_path(&dir, only_file(".rsz")));
+	snprintf(to, sizeof(to), "%s.partial", from);
+	assert_int_equal(rename(from, to), 0);
+	put_what_does_not_open(from);
+	CHECK_STATUS(store_open(&options, &store, &e), ST_OUTPUT, &e);
+	assert_int_equal(access(from, F_OK), 0);
+	assert_int_equal(access(to, F_OK), 0);
+	assert_int_equal(unlink(from), 0);
+	open_store(&(struct store_options){ 0 });
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+/* Its upload is not forgotten: it can go on when the file opens again. */
+TEST(an_upload_whose_file_does_not_open_is_remembered)
+{
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+	char at[600], aside[700];
+
+	CHECK_OK(sender_init(&s, 0, NULL, STALL, &e), &e);
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	put(&s, &sealed, 0, sealed.out.len / 2);
+	assert_int_equal(sender_settle(&s, &e).end, REMOTE_DONE);
+	sender_hang_up(&s);
+	call_end(&c);
+	close_store();
+	snprintf(at, sizeof(at), "%s", scratch_path(&dir, only_file(".partial")));
+	snprintf(aside, sizeof(aside), "%s.aside", at);
+	assert_int_equal(rename(at, aside), 0);
+	put_what_does_not_open(at);
+	open_store(&(struct store_options){ 0 });
+	assert_int_equal(unlink(at), 0);
+	assert_int_equal(rename(aside, at), 0);
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	assert_int_equal(s.position, sealed.out.len / 2);
+	end(&s, &c);
+}
+#endif
+
 /* Ten years of uploads are read and looked up as quickly as one. */
 TEST(many_uploads_are_in_no_long_row)
 {
@@ -553,6 +622,10 @@ int main(void)
 		T(what_a_killed_receiver_left_is_settled),
 		T(what_holds_bytes_stays_and_counts),
 		T(a_name_that_was_only_reserved_is_given),
+#ifndef _WIN32
+		T(a_file_that_does_not_open_is_not_removed),
+		T(an_upload_whose_file_does_not_open_is_remembered),
+#endif
 		T(many_uploads_are_in_no_long_row),
 		T(a_log_that_was_cut_off_goes_on),
 		T(the_last_beginning_of_an_upload_counts),

@@ -63,8 +63,7 @@ uint64_t leftovers_size_at(const char *path)
 	return size > 0 ? (uint64_t)size : 0;
 }
 
-/* One that nobody has open. A receiver with another log may be about to write there. */
-static bool is_file_empty(const char *path)
+bool leftovers_is_empty(const char *path)
 {
 	int fd = -1;
 	bool ret;
@@ -120,7 +119,7 @@ static enum status settle_one(void *arg, const char *name, enum folder_kind is, 
 		return ST_OK;
 	if (asprintf(&path, "%s/%s", s->dir, name) < 0)
 		return err_nomem(e);
-	if (kind == STATE ? !has_file(s, name) : kind == PARTIAL && is_file_empty(path))
+	if (kind == STATE ? !has_file(s, name) : kind == PARTIAL && leftovers_is_empty(path))
 		(void)!os_remove(path);
 	else
 		count_kept(s, path, kind);

@@ -19,7 +19,10 @@ typedef const struct upload *leftovers_find(void *arg, const char *id);
 enum status leftovers_settle(const char *dir, leftovers_find *find, void *arg, uint64_t *ret,
 			     struct err *e);
 
-/* Of a file, or 0. */
+/* Of a file; 0 also if it cannot be opened. */
 uint64_t leftovers_size_at(const char *path);
+
+/* False also if it cannot be opened, or somebody has it open: a receiver may be about to write. */
+bool leftovers_is_empty(const char *path);
 
 #endif

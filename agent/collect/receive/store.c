@@ -177,7 +177,7 @@ static enum status settle_complete(struct store *s, struct upload *u, struct err
 	if (!partial || !named)
 		return err_nomem(e);
 	/* It died within a rename that had to reserve the name (target_rename()). */
-	if (os_exists(partial) && os_exists(named) && !leftovers_size_at(named))
+	if (os_exists(partial) && os_exists(named) && leftovers_is_empty(named))
 		(void)!os_remove(named);
 	if (os_exists(partial))
 		st = upload_name(u, u->done.finding, e);
@@ -193,13 +193,12 @@ static enum status settle_complete(struct store *s, struct upload *u, struct err
 static bool is_partial_there(struct store *s, struct upload *u)
 {
 	_cleanup_free_ char *partial = path_in(s, u->file, PARTIAL_SUFFIX);
-	const uint64_t size = partial ? leftovers_size_at(partial) : 0;
 
-	if (!size)
+	if (!partial || !os_exists(partial) || leftovers_is_empty(partial))
 		return false;
 	/* What is durable shows when it is opened. If that fails, it still holds something. */
-	u->position = size;
-	count_upload(s, u, size_counted(size));
+	u->position = MAX(leftovers_size_at(partial), 1);
+	count_upload(s, u, size_counted(u->position));
 	return true;
 }
 
