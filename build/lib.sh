@@ -60,7 +60,6 @@ unknown_of()
 apt_install()
 {
 	wanted=$*
-	say "missing packages: $wanted"
 	as_root apt-get -q update
 	# shellcheck disable=SC2086 # a list of names
 	unknown=$(unknown_of $wanted | paste -s -d ' ')
@@ -136,7 +135,9 @@ need_packages()
 	command -v apt-get >/dev/null || die "this is not Debian: install what build/packages.txt lists"
 	# shellcheck disable=SC2046 # lists of names
 	set -- $(missing_of $(packages_in "$@"))
-	[ $# -eq 0 ] || apt_install "$@"
+	[ $# -ne 0 ] || return 0
+	say "missing packages: $*"
+	apt_install "$@"
 }
 
 # outdated_of PACKAGE...: those of which apt offers a newer version than the one that is installed.
@@ -169,8 +170,10 @@ need_newest()
 	as_root apt-get -q update || say "apt cannot look for newer versions of the libraries"
 	# shellcheck disable=SC2086 # a list of names
 	outdated=$(outdated_of $libraries | paste -s -d ' ')
+	[ -n "$outdated" ] || return 0
+	say "newer versions of libraries: $outdated"
 	# shellcheck disable=SC2086 # a list of names
-	[ -z "$outdated" ] || apt_install $outdated
+	apt_install $outdated
 }
 
 # set_up SYSTEM DIR [MESON OPTION...]: a folder that was made where the libraries could not be had gets the network as

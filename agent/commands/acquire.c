@@ -271,7 +271,7 @@ static enum status check_image(const struct cli *cli, const struct acquire_optio
 		const char *before, *behind; /* the format's name */
 	} rules[] = {
 		{ o->network.to || (o->output && is_address(o->output)), "",
-		  " goes to files only" },
+		  " is written only to files" },
 		{ o->statement != NULL, "--statement is about a container, not about ", "" },
 		{ o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
 			  cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order,

@@ -125,9 +125,9 @@ static void print_outside(const json_t *o)
 {
 	if (o)
 		print_row("outside",
-			  "%" PRIu64 " of %" PRIu64 " entries of page tables name memory that the "
-			  "image has not, up to 0x%" PRIx64
-			  ": it may be cut, or its RAM banks stand "
+			  "%" PRIu64 " of %" PRIu64 " entries of page tables refer to memory that "
+			  "the image does not have, up to 0x%" PRIx64
+			  ": it may have been cut off, or its RAM banks are stored "
 			  "end to end, without a hole",
 			  tables_number(o, "entries"), tables_number(o, "looked"),
 			  tables_number(o, "last"));

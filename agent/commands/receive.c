@@ -63,15 +63,15 @@ static const struct option_def options[] = {
 		 "close a connection after so long without data (its sender may reconnect)"),
 	CLI_PARSED(struct receive_options, startups, 0, "max-startups", "START:RATE:FULL",
 		   parse_startups,
-		   "from START unfinished handshakes on, drop slow ones with RATE percent chance, "
-		   "which grows to 100 at FULL, and allow no more; default: 10:30:100"),
+		   "at START unfinished handshakes, begin to drop slow ones: RATE percent of the "
+		   "time, rising to 100 at FULL, the most that are allowed; default: 10:30:100"),
 	CLI_UINT(struct receive_options, per_source, 0, "max-startups-per-source", "N", 0,
 		 STARTUPS_MOST, "allow N unfinished handshakes from one address; 0: any number"),
 	CLI_UINT(struct receive_options, max_penalty_s, 0, "max-penalty", "SECONDS", 0, 86400,
-		 "drop first, for up to SECONDS, addresses whose callers have no key or dawdle; 0: "
-		 "no penalties"),
+		 "for up to SECONDS, drop first the addresses of callers that had no valid key or "
+		 "were too slow; 0: no penalties"),
 	CLI_STRINGS(struct receive_options, known, 0, "known", "ADDRESS[/BITS]",
-		    "keep places for callers from there, and give them no penalties"),
+		    "reserve places for callers from these addresses, without penalties"),
 	CLI_FLAG(struct receive_options, once, 0, "once", "end when one file is complete"),
 };
 
@@ -96,11 +96,11 @@ const struct command command_receive = {
 		 "log says what arrived from whom and when, with its hash and root; `ramseal\n"
 		 "verify --witness` compares a file with it.\n"
 		 "\n"
-		 "Every caller is heard. If more call than it can hear, those make way that\n"
-		 "have kept it waiting (--max-startups and so on; the idea is sshd_config(5)'s).\n"
-		 "A sender that finds no place is told so, and retries for an hour. When all\n"
-		 "of --max-senders are there, those make way that send nothing, or whose key\n"
-		 "has more places than another's.\n"
+		 "If more callers connect than the receiver can handle, it drops those that\n"
+		 "have kept it waiting (--max-startups and so on, after sshd_config(5)). A\n"
+		 "sender that finds no place is told so, and retries for an hour. If all\n"
+		 "--max-senders places are taken, a new sender replaces one that sends\n"
+		 "nothing, or whose key holds more places than its own.\n"
 		 "\n"
 		 "SIGINT or SIGTERM ends the command. If uploads are in progress, the exit\n"
 		 "code is 8, and they can resume later.\n",

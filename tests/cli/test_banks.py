@@ -203,7 +203,7 @@ class Hole(Case):
                 doc, text = self.container(image, *passes, code=3)
                 self.assertIn('end to end', self.log)
                 self.assertNotIn('outcome: complete', self.log)
-                self.assertIn('name memory that the image has not', text)
+                self.assertIn('refer to memory that the image does not have', text)
                 outside = doc['system']['outside']
                 self.assertGreater(outside['entries'], 64)
                 self.assertGreaterEqual(outside['first'], len(self.memory) - len(HOLE))

@@ -44,8 +44,8 @@ struct order;
 struct running;
 
 #define MAP_HELP                                                                                   \
-	"where the bytes of a raw image belong: a text file with a range of addresses a line, in " \
-	"hexadecimal (0-bfffffff), in the order of the file, or with @OFFSET behind it"
+	"where the bytes of a raw image belong: a text file with one address range per line, in "  \
+	"hexadecimal (0-bfffffff), in the order of the image, or followed by @OFFSET"
 
 struct acquire_options {
 	struct image_options image; /* without a format: into a container */

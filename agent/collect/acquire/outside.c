@@ -122,9 +122,9 @@ bool outside_is_wrong(const struct outside *o, const struct drv_info *info)
 void outside_text(const struct outside *o, struct err *ret)
 {
 	err_set(ret, ST_UNREADABLE,
-		"%" PRIu64 " of %" PRIu64 " entries of page tables name memory that the image has "
-		"not, from 0x%" PRIx64 " to 0x%" PRIx64 ": it is cut, or its RAM banks stand end "
-		"to end, without the hole below 4 GiB; then what is behind that has wrong "
-		"addresses (--map says where it belongs)",
+		"%" PRIu64 " of %" PRIu64 " entries of page tables refer to memory that the image "
+		"does not have, from 0x%" PRIx64 " to 0x%" PRIx64 ": it was cut off, or its RAM "
+		"banks are stored end to end, without the hole below 4 GiB; everything above the "
+		"hole then has wrong addresses (use --map to say where it belongs)",
 		o->entries, o->looked, o->first, o->last);
 }

@@ -12,7 +12,7 @@
 /* Entries that name tables, or pages of programs: a device's registers are hardly among them. */
 struct outside {
 	uint64_t looked;  /* entries */
-	uint64_t entries; /* of those, such that name what the image has not */
+	uint64_t entries; /* of those, those that refer to what the image does not have */
 	uint64_t first; /* the least and the greatest address that they name, but for absurd ones */
 	uint64_t last;
 };
@@ -24,7 +24,7 @@ enum status outside_look(const struct reading *reading, struct drv *source,
 /* There are so many that the image cannot be right; torn tables name a few. */
 bool outside_is_wrong(const struct outside *o, const struct drv_info *info);
 
-/* The sentence: "... of ... entries of page tables name memory that the image has not". */
+/* The sentence: "... entries of page tables refer to memory that the image does not have". */
 void outside_text(const struct outside *o, struct err *ret);
 
 #endif

@@ -473,8 +473,8 @@ static void warn_of_outside(const struct drv_info *info, const struct tables_res
 			    info->path);
 	else if (o->entries)
 		log_info("entries-outside",
-			 "%" PRIu64 " of %" PRIu64 " entries of page tables name memory that the "
-			 "image has not",
+			 "%" PRIu64 " of %" PRIu64 " entries of page tables refer to memory that "
+			 "the image does not have",
 			 o->entries, o->looked);
 }
 

@@ -119,11 +119,11 @@ static void tell_what_is_lacking(const struct cage *c)
 		return;
 	log_info_with(
 		JSON_FIELDS(field_bool("landlock", c->files), field_bool("seccomp", c->calls)),
-		"not-caged", "this kernel has no %s: what parses the input can reach %s",
+		"not-caged", "this kernel has no %s: code that parses the input could reach %s",
 		c->calls   ? "Landlock"
 		: c->files ? "seccomp"
 			   : "Landlock and no seccomp",
-		c->calls ? "every file that we may read" : "all that we can");
+		c->calls ? "every file that ramseal may read" : "all that ramseal can");
 }
 
 void cage_command(const struct cli *cli, bool by_name)
