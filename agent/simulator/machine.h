@@ -144,7 +144,8 @@ struct sim_mapping {
 	X(demand_zero)                                                                             \
 	X(written)                                                                                 \
 	X(heap_steps)                                                                              \
-	X(freed) X(trims) X(paged_out) X(repurposed) X(cached) X(started) X(exited) X(failed)
+	X(freed)                                                                                   \
+	X(trims) X(paged_out) X(repurposed) X(cached) X(started) X(exited) X(beside) X(failed)
 
 /* A page table of a process's heap. */
 struct sim_recent {

@@ -7,12 +7,12 @@
  * sim/machine.h how it works, sim/README.md what it is good for.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "agent/simulator/link.h"
 #include "agent/simulator/machine.h"
 #include "agent/simulator/simulator.h"
+#include "agent/simulator/turns.h"
 #include "driver-interface/source.h"
 
 struct sim_drv {
@@ -21,10 +21,9 @@ struct sim_drv {
 	char *spec;
 	FILE *truth;
 	FILE *files[SIM_FILES];
-	pthread_mutex_t
-		lock;  /* of all below, and the machine: page files may be read beside memory */
-	bool ready;    /* it was opened */
-	uint64_t read; /* bytes so far */
+	struct sim_turns turns; /* its lock is that of all below, and of the machine */
+	bool ready;             /* it was opened */
+	uint64_t read;          /* bytes so far */
 	_Atomic uint64_t clock; /* the machine's, for other threads */
 	struct sim_link link;
 };
@@ -59,7 +58,7 @@ static void sim_close(struct drv *d)
 		fclose(s->machine.heap_log);
 	sim__machine_deinit(&s->machine);
 	sim__link_deinit(&s->link);
-	pthread_mutex_destroy(&s->lock);
+	sim__turns_deinit(&s->turns);
 	free(s->spec);
 	drv__deinit(d);
 	free(s);
@@ -128,6 +127,8 @@ static enum status sim_fill(struct sim_drv *s, const char *path, struct err *e)
 	s->drv.info.simulated = true;
 	s->drv.info.error_numbers = "errno";
 	s->drv.info.note = "a simulated machine: times are virtual";
+	if (s->machine.spec.readers)
+		s->drv.info.parallel = "its readers take turns, page by page";
 	if (s->machine.spec.process_truth)
 		st = create_sim_file(s->machine.spec.process_truth, &s->machine.told, e);
 	if (!st && s->machine.spec.heap_log)
@@ -151,7 +152,7 @@ static enum status sim_open(const char *path, struct drv **ret, struct err *e)
 
 	if (!s)
 		return err_nomem(e);
-	pthread_mutex_init(&s->lock, NULL);
+	sim__turns_init(&s->turns);
 	st = sim_fill(s, path, e);
 	if (st) {
 		sim_close(&s->drv);
@@ -170,31 +171,58 @@ static uint64_t page_ns(const struct sim_drv *s)
 	return PAGE_SIZE * UINT64_C(1000000000) / (slow ? spec->slow_bandwidth : spec->bandwidth);
 }
 
-/* What the reading of one page costs. */
-static void pass_page(struct sim_drv *s)
+/* What the reading of one page costs, if so many read at once and each has the bandwidth. */
+static void pass_page(struct sim_drv *s, unsigned readers)
 {
 	struct machine *m = &s->machine;
 
-	sim__manager_run(m, m->now + page_ns(s), PAGE_SIZE);
+	sim__manager_run(m, m->now + page_ns(s) / readers, PAGE_SIZE);
 	s->read += PAGE_SIZE;
 }
 
-/* Page by page: the machine goes on in the middle of a read. */
+/* The machine goes on before each page, in the middle of a read. */
+static void read_sim_page(struct sim_drv *s, uint64_t addr, uint8_t *page, unsigned readers)
+{
+	struct machine *m = &s->machine;
+
+	pass_page(s, readers);
+	sim__race_run(m);
+	sim__frame_render(m, sim__frame_at(m, addr), page);
+	sim__race_note(m, sim__frame_at(m, addr));
+	s->clock = m->now;
+}
+
 static struct drv_result sim_read(struct drv *d, uint64_t addr, void *buf, size_t len)
 {
 	struct sim_drv *s = (struct sim_drv *)d;
 	struct machine *m = &s->machine;
 
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->turns.lock);
 	sim__manager_run(m, m->now + m->spec.latency, 0);
+	for (size_t at = 0; at < len; at += PAGE_SIZE)
+		read_sim_page(s, addr + at, (uint8_t *)buf + at, 1);
+	pthread_mutex_unlock(&s->turns.lock);
+	return (struct drv_result){ .good = len };
+}
+
+static struct drv_result sim_read_beside(struct drv *d, unsigned reader, uint64_t addr, void *buf,
+					 size_t len)
+{
+	struct sim_drv *s = (struct sim_drv *)d;
+	struct machine *m = &s->machine;
+
+	(void)reader;
+	sim__turns_enter(&s->turns);
 	for (size_t at = 0; at < len; at += PAGE_SIZE) {
-		pass_page(s);
-		sim__race_run(m);
-		sim__frame_render(m, sim__frame_at(m, addr + at), (uint8_t *)buf + at);
-		sim__race_note(m, sim__frame_at(m, addr + at));
+		const unsigned readers = sim__turn_begin(&s->turns);
+
+		if (!at)
+			sim__manager_run(m, m->now + m->spec.latency / readers, 0);
+		read_sim_page(s, addr + at, (uint8_t *)buf + at, readers);
+		m->counts.beside += readers > 1;
+		sim__turn_end(&s->turns);
 	}
-	s->clock = m->now;
-	pthread_mutex_unlock(&s->lock);
+	sim__turns_leave(&s->turns);
 	return (struct drv_result){ .good = len };
 }
 
@@ -213,17 +241,17 @@ static void sim_read_page_file(struct drv *d, unsigned n, uint64_t offset, void 
 	struct sim_drv *s = (struct sim_drv *)d;
 	struct machine *m = &s->machine;
 
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->turns.lock);
 	sim__manager_run(m, m->now + m->spec.latency, 0);
 	for (size_t at = 0; at < len; at += PAGE_SIZE) {
 		uint8_t *page = (uint8_t *)buf + at;
 
-		pass_page(s);
+		pass_page(s, 1);
 		if (!sim__slot_render(m, n, (uint32_t)((offset + at) >> PAGE_SHIFT), page))
 			memset(page, 0, PAGE_SIZE);
 	}
 	s->clock = m->now;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->turns.lock);
 }
 
 static uint64_t sim_now(struct drv *d)
@@ -236,9 +264,9 @@ static uint64_t sim_output(struct drv *d, uint64_t at, uint64_t bytes)
 	struct sim_drv *s = (struct sim_drv *)d;
 	uint64_t ret;
 
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->turns.lock);
 	ret = sim__link_take(&s->link, at, bytes);
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->turns.lock);
 	return ret;
 }
 
@@ -247,11 +275,11 @@ static void sim_pass(struct drv *d, uint64_t until)
 {
 	struct sim_drv *s = (struct sim_drv *)d;
 
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->turns.lock);
 	if (until > s->machine.now)
 		sim__manager_run(&s->machine, until, 0);
 	s->clock = s->machine.now;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->turns.lock);
 }
 
 const struct drv_ops sim_ops = {
@@ -265,6 +293,7 @@ const struct drv_ops sim_ops = {
 	.read_max = DRV_READ_PAGES,
 	.open = sim_open,
 	.read = sim_read,
+	.read_beside = sim_read_beside,
 	.now = sim_now,
 	.page_file = sim_page_file,
 	.read_page_file = sim_read_page_file,

@@ -28,6 +28,7 @@
 	X(dtb, 0x100000, 0xf00000, "where the kernel's root is")                                   \
 	X(bandwidth, 4096, UINT64_C(1) << 44, "bytes a second that a read gets")                   \
 	X(latency, 0, 1000000000, "nanoseconds that each read costs besides")                      \
+	X(readers, 0, 1, "1: several threads may read at once, each at that bandwidth (turns.h)")  \
 	X(slow_after, 0, UINT64_MAX,                                                               \
 	  "after so many bytes read, 0 for never, the source gets slow")                           \
 	X(slow_bandwidth, 4096, UINT64_C(1) << 44, "and this is its bandwidth then")               \

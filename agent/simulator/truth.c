@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What only the machine knows, for whoever judges a report on it: CSV whose first column says what
- *a line is about.
+ * a line is about.
  *
  *	machine,SPEC            the machine, as sim_spec_text() has it
  *	seed,N                  of the pages (page.h)
  *	entries,WINDOWS,MASK    7 or 10, and InvalidPteMask
  *	process,PID,NAME,DTB,BEGIN,END
  *	                        every process that ever was; DTB in hexadecimal, times in ns, 0
- *where it was there before and is there still main,PID                the main one
+ *	                        where it was there before and is there still
+ *	main,PID                the main one
  *	made,PID,VA,HASH        a page whose bytes were made with the machine (inside.h), and these
  *	                        as FNV-1a, 64 bits; VA and HASH in hexadecimal
  *	resident,NS,PAGES       its working set each tenth of a second; the first is the beginning

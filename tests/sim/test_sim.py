@@ -171,6 +171,17 @@ class Truth(Case):
                 self.acquire(f'{SMALL},seed={seed},activity=1000,start=300,exit=300', 'a', '--order', order)
                 self.assertGreater(sum(self.compare('a').values()), 5000)
 
+    def test_several_readers(self):
+        """Four who read among each other, page by page: nothing that is called safe is wrong, either."""
+        orders = ('linear', 'guided', 'tables-first', 'tables-last')
+        for order, race in sample([(o, r) for o in orders for r in (0, 50)]):
+            with self.subTest(order=order, race=race):
+                self.acquire(f'{SMALL},readers=1,activity=1000,start=300,exit=300,race={race}', 'a', '--order', order,
+                             '-t', 4)
+                self.assertGreater(sum(self.compare('a').values()), 5000)
+                beside = sum(int(n) for what, n in self.account('a', 'count') if what == 'beside')
+                self.assertGreater(beside, 1000)
+
     def test_papers_experiment(self):
         """The paper's own observation, and what is left of it when tables and frames go together."""
         results, read = {}, {}
