@@ -28,7 +28,7 @@ struct drv_watch {
 #define WATCH_ABANDONED UINT64_MAX
 
 /* Threads that may read one source at once (drv_read_pages_beside()), beside the one that does. */
-#define DRV_BESIDE      64
+#define DRV_BESIDE      68
 
 struct drv_request {
 	uint64_t number; /* 0: none; otherwise another one for each read */

@@ -101,9 +101,9 @@ static void err_of_read(const struct reading *r, struct drv_request q, unsigned 
 
 /* The same of each worker that reads; *lost says why, once one was given up. */
 static void give_up_beside(struct watched_call *run, const struct reading *r,
-			   struct patience at[static DRV_BESIDE], struct err *lost)
+			   struct patience at[static PIPELINE_WORKERS_MAX], struct err *lost)
 {
-	for (unsigned i = 0; i < DRV_BESIDE; i++) {
+	for (unsigned i = 0; i < PIPELINE_WORKERS_MAX; i++) {
 		const struct drv_request q = drv_reading_beside(r->source, i);
 
 		if (!is_too_long(r, &at[i], q) || !drv_abandon_beside(r->source, i, q.number))
@@ -139,7 +139,7 @@ static bool give_up(struct watched_call *run, const struct reading *r, struct pa
 static enum status wait_for_watched(struct watched_call *run, const struct reading *r,
 				    pthread_t thread, struct err *e)
 {
-	struct patience p = { 0 }, beside[DRV_BESIDE] = { 0 };
+	struct patience p = { 0 }, beside[PIPELINE_WORKERS_MAX] = { 0 };
 	struct err lost = ERR_INIT;
 	enum status st;
 

@@ -67,9 +67,11 @@ static void make_chunk(struct stream_item *it)
 		.pages = it->pages,
 		.data = it->data,
 		.start = it->extents[0].start,
-		.end = it->extents[it->piece.n_extents - 1].end,
+		.end = it->extents[0].end,
 	};
 	for (size_t i = 0; i < c->n_extents; i++) {
+		c->start = MIN(c->start, it->extents[i].start);
+		c->end = MAX(c->end, it->extents[i].end);
 		c->n_pages += rsz_extent_pages(&c->extents[i]);
 		c->length += c->extents[i].length;
 	}
@@ -127,11 +129,9 @@ static enum status seal_item(void *arg, void *item, struct err *e)
 		return st;
 	note_output(p, it);
 	tally_chunk(&r->tally, &it->chunk);
-	/* Of workers that read side by side, who goes out first was not always the first. */
-	if (!r->start || (it->piece.unread && it->chunk.start < r->start))
-		r->start = it->chunk.start;
-	if (!it->piece.unread || it->chunk.end > r->end)
-		r->end = it->chunk.end;
+	/* Of those who read side by side, who goes out first was not always the first. */
+	r->start = r->start ? MIN(r->start, it->chunk.start) : it->chunk.start;
+	r->end = MAX(r->end, it->chunk.end);
 	r->bytes = (r->tally.pages[PAGE_DATA] + r->tally.pages[PAGE_ZERO]) << PAGE_SHIFT;
 	if (r != p->result)
 		return ST_OK;

@@ -23,7 +23,7 @@
 struct stream_result;
 
 struct stream_piece {
-	/* To be filled: at least one, in the order of their times, and of `pages` and `data`. */
+	/* To be filled: at least one, in the order of `pages` and `data`. */
 	struct rsz_extent *extents; /* room for STREAM_EXTENTS */
 	size_t n_extents;
 	/* At most STREAM_CHUNK bytes together, or STREAM_SKIP if no page is data. */

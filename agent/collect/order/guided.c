@@ -24,6 +24,9 @@
  * longer, what was captured before is read along, and dropped, where that takes no longer than
  * another request (sweep.c).
  *
+ * Where several may read, they read a group's frames side by side (stage_read.h), and no thread but
+ * this one its tables.
+ *
  * Costs, beside the pipeline's buffers: five bits for each page of memory (how often it was
  * captured, tables that were visited), some 8 MiB for the group in hand and for those that wait,
  * and 144 bytes for each table of the pass before, up to 38 MiB (shared/kernel/prints.h). Every
@@ -306,6 +309,7 @@ static void close_guided(struct stream_feed *feed)
 	free(f->group.tables);
 	free(f->group.runs);
 	free(f->waiting);
+	stage_readers_destroy(f->readers);
 	stage_deinit(&f->stage);
 	batch_deinit(&f->before);
 	batch_deinit(&f->after);
@@ -332,6 +336,7 @@ static enum status open_guided(const struct memory_plan *plan, struct memory_res
 	f->feed.next = guided_next;
 	f->feed.read = guided_read;
 	f->rest_beside = sweep_reads_beside(plan);
+	f->readers = stage_readers_create(plan);
 	f->result = result;
 	f->slots = plan->slots;
 	f->find_again = plan->find_again;

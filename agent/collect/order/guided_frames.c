@@ -250,20 +250,24 @@ void guided__read_frames(struct guided_feed *f)
 {
 	struct stage *stage = &f->stage;
 	struct stream_piece *p = &stage->piece;
+	const size_t extents = p->n_extents, pages = stage->pages;
 	uint64_t address = 0;
 	unsigned pass = 0;
 	size_t n;
 
 	while (p->n_extents < STAGE_PAGES && !f->sweep.skip &&
 	       (n = next_group_run(f, STAGE_PAGES - stage->pages, &address, &pass))) {
-		sweep_read(&f->sweep, p, stage->pages, address, n);
+		struct rsz_extent *x = &p->extents[p->n_extents++];
+
+		*x = (struct rsz_extent){ .address = address, .length = (uint32_t)(n * PAGE_SIZE) };
 		stage->pages += n;
 		if (pass) {
-			p->extents[p->n_extents - 1].pass = (uint16_t)pass;
-			p->extents[p->n_extents - 1].reason = RSZ_TABLE_CHANGED;
+			x->pass = (uint16_t)pass;
+			x->reason = RSZ_TABLE_CHANGED;
 			f->result->retaken_pages += n;
 		} else {
 			f->result->guided_pages += n;
 		}
 	}
+	stage_read(f->readers, &f->sweep, stage, extents, pages);
 }

@@ -7,8 +7,7 @@
 #define RAMSEAL_AGENT_COLLECT_ORDER_GUIDED_INTERNAL_H
 
 #include "agent/collect/order/slots.h"
-#include "agent/collect/order/stage.h"
-#include "agent/collect/order/sweep.h"
+#include "agent/collect/order/stage_read.h"
 #include "agent/shared/kernel/discover.h"
 #include "agent/shared/kernel/prints.h"
 #include "agent/shared/paging/physmem.h"
@@ -109,8 +108,9 @@ struct guided_feed {
 	bool group_full;  /* it is read before the walk goes on */
 	struct group group;
 	struct stage stage;
-	struct batch before; /* first readings, */
-	struct batch after;  /* and last ones: they go out behind the first */
+	struct stage_readers *readers; /* NULL: one thread reads */
+	struct batch before;           /* first readings, */
+	struct batch after;            /* and last ones: they go out behind the first */
 	bool emitting;
 	struct slots *slots;   /* NULL: page files have their own time */
 	struct table *waiting; /* for slots, in the order of their batches */

@@ -100,31 +100,42 @@ static void count_request(struct sweep *s, const struct rsz_extent *x,
 	pthread_mutex_unlock(&counting);
 }
 
-/* Appends an extent and fills it. `reader`: of who reads beside others, or DRV_BESIDE. */
-static void read_extent(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
-			size_t pages, unsigned reader)
+/* Reads an extent whose address and length are set. */
+static void read_into(struct sweep *s, struct stream_piece *p, size_t at, struct rsz_extent *x,
+		      unsigned reader)
 {
-	struct rsz_extent *x = &p->extents[p->n_extents++];
+	const size_t pages = rsz_extent_pages(x);
 	uint8_t *to = p->data + at * PAGE_SIZE;
 	struct err e = ERR_INIT;
 	enum status st;
 
-	*x = (struct rsz_extent){ .address = address, .length = (uint32_t)(pages * PAGE_SIZE) };
 	x->start = clock_mono_ns();
-	st = reader == DRV_BESIDE ? drv_read_pages(s->source, address, to, pages, p->pages + at, &e)
-				  : drv_read_pages_beside(s->source, reader, address, to, pages,
-							  p->pages + at, &e);
+	st = reader == DRV_BESIDE
+		     ? drv_read_pages(s->source, x->address, to, pages, p->pages + at, &e)
+		     : drv_read_pages_beside(s->source, reader, x->address, to, pages,
+					     p->pages + at, &e);
 	x->end = clock_mono_ns();
 	if (st)
 		sweep_stop(s, st, SKIP_SOURCE_FAILED, &e);
 	count_request(s, x, p->pages + at, st);
 }
 
-void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages)
+/* Appends an extent and fills it. `reader`: of who reads beside others, or DRV_BESIDE. */
+static void read_extent(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
+			size_t pages, unsigned reader)
 {
-	read_extent(s, p, at, address, pages, DRV_BESIDE);
+	struct rsz_extent *x = &p->extents[p->n_extents++];
+
+	*x = (struct rsz_extent){ .address = address, .length = (uint32_t)(pages * PAGE_SIZE) };
+	read_into(s, p, at, x, reader);
+}
+
+void sweep_fill(struct sweep *s, struct stream_piece *p, size_t at, struct rsz_extent *x,
+		unsigned reader)
+{
+	read_into(s, p, at, x, reader);
 	if (!is_stopped(s))
-		show_extent_pages(s, p, &p->extents[p->n_extents - 1], at);
+		show_extent_pages(s, p, x, at);
 }
 
 static void skip_pages(const struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,

@@ -36,10 +36,11 @@ void sweep_restart(struct sweep *s, const struct walk_set *set, bool inside);
 enum status sweep_next(struct sweep *s, struct stream_piece *p);
 
 /*
- * Appends `pages` pages at `address` as one extent, read by one call, to a piece that holds `at`
- * pages and has room for these. A source that dies stops the sweep.
+ * Reads an extent, whose address and length are set, as `reader` (DRV_BESIDE: as the only one) to
+ * where its pages lie in the piece, and shows them. A source that dies stops the sweep.
  */
-void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages);
+void sweep_fill(struct sweep *s, struct stream_piece *p, size_t at, struct rsz_extent *x,
+		unsigned reader);
 
 /*
  * Reads a piece that sweep_next() has cut, as `reader` of several who do the same. The source is
