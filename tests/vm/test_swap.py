@@ -43,7 +43,8 @@ AT_WORK_PAGES = 256
 TRUSTS = ('safe', 'at-risk', 'wrong')
 # Once each: an acquisition under pressure takes a minute. build/experiment repeats them.
 SLOT_TIMES = ('after', 'guided', 'concurrent')
-SMEAR_ORDERS = ('linear', 'guided')
+# Order, and options: with four threads, two read what a group of tables names.
+SMEAR_ORDERS = ('linear', ''), ('guided', ''), ('guided', '--threads 4')
 
 
 class Acquired(marked.Acquired):
@@ -300,12 +301,13 @@ class Pressure(Machine, processes.Checks):
         """
         No page that is called safe may be another's, while at this pressure some at risk are. Read by the page
         tables, and with the slots behind them, pages and slots lie closer to the entries that name them. Some slots
-        are those of a swap file, which are not where the file has them.
+        are those of a swap file, which are not where the file has them. With four threads, two read what a group
+        of tables names.
         """
         found_file = self.swap_to_a_file(FILE_KIB // 2, FILE_USED // 2)
         wrong, windows, slots = 0, {}, {}
         for order, pagefile in ('guided', 'guided'), ('linear', 'after'):
-            image = self.acquire_under_pressure(f'--pagetables both --order {order}', pagefile)
+            image = self.acquire_under_pressure(f'--pagetables both --order {order} --threads 4', pagefile)
             found = self.check_safe_is_right(image)
             self.assertGreater(found[('before', 'safe')][0], 100, found)
             wrong += sum(found.get((copy, 'at-risk'), [0, 0])[1] for copy in ('before', 'image', 'after'))
@@ -370,8 +372,8 @@ class Swap(Machine):
         """
         risk = [0, 0]
         windows = {}
-        for order in SMEAR_ORDERS:
-            image = self.acquire_under_pressure(f'--pagetables both --order {order}', 'concurrent')
+        for order, threads in SMEAR_ORDERS:
+            image = self.acquire_under_pressure(f'--pagetables both --order {order} {threads}', 'concurrent')
             found = self.check_safe_is_right(image)
             for copy in ('before', 'image', 'after'):
                 risk = [a + b for a, b in zip(risk, found.get((copy, 'at-risk'), [0, 0]))]
