@@ -96,6 +96,12 @@ struct drv_info {
 	size_t n_facts;
 };
 
+/* It reads this machine's own memory, which changes meanwhile. */
+static inline bool drv_info_is_live(const struct drv_info *i)
+{
+	return !i->image && !i->simulated;
+}
+
 /* Maps as they are told at another time. Zero-initialise; drv_maps_deinit() frees. */
 struct drv_maps {
 	struct drv_map at[DRV_MAPS_MAX];

@@ -9,6 +9,7 @@
 #include "agent/collect/acquire/acquire_internal.h"
 #include "agent/collect/acquire/confirm_numbers.h"
 #include "agent/collect/acquire/preflight.h"
+#include "agent/collect/acquire/tables_search.h"
 #include "agent/collect/capture/manifest.h"
 #include "agent/collect/order/order.h"
 #include "agent/shared/program/clock.h"
@@ -380,8 +381,8 @@ static enum status begin_tables(struct acquisition *a, struct err *e)
 	enum status st = image ? read_image_tables(a, false, e) : read_tables(a, TABLES_BEFORE, e);
 
 	if (!st && (image || wants_tables(a, TABLES_AFTER)))
-		a->watching =
-			tables_watch(&a->base.reading, image ? &a->image : &a->before, &a->watch);
+		a->watching = tables_watch(&a->base.reading,
+					   image ? &a->image.found : &a->before.found, &a->watch);
 	a->collecting = !st && image && a->image.found.os == OS_UNKNOWN;
 	return st;
 }
@@ -446,7 +447,7 @@ static enum status acquire_to_container(struct acquisition *a, struct err *e)
 		st = acquire__begin(a, e);
 	if (st)
 		return st;
-	if (!a->network && !a->base.source->info.image && !a->base.source->info.simulated &&
+	if (!a->network && drv_info_is_live(&a->base.source->info) &&
 	    preflight_in_memory(a->base.output))
 		log_warning("output-in-memory",
 			    "%s: is in this machine's memory (%s), so writing there overwrites "

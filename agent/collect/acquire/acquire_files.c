@@ -14,7 +14,7 @@ enum status acquire_plan_files(const struct cli *cli, const struct acquire_optio
 			       struct err *e)
 {
 	const bool named = acquire_names_disk(o);
-	const bool live = !source || !(source->info.image || source->info.simulated);
+	const bool live = !source || drv_info_is_live(&source->info);
 	enum status st = ST_OK;
 
 	*ret_disk = NULL;

@@ -7,9 +7,10 @@
 #include "agent/collect/capture/manifest.h"
 #include "agent/collect/capture/reading.h"
 #include "agent/collect/acquire/tables_json.h"
+#include "agent/collect/acquire/tables_search.h"
+#include "agent/collect/acquire/told_processes.h"
 #include "agent/collect/host/host.h"
 #include "agent/collect/host/kernel_option.h"
-#include "agent/collect/host/process_names.h"
 #include "agent/shared/kernel/linux_info.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/interrupt.h"
@@ -17,13 +18,6 @@
 #include "driver-interface/file_map.h"
 #include "formats/base/bytes.h"
 #include "formats/base/left.h"
-
-/*
- * What one pass may cost at most. A server with two thousand processes has some million table
- * pages; what goes on for longer than the deadline is torn or hostile.
- */
-#define TABLES_PAGES_MAX ((uint64_t)8 << 20)
-#define TABLES_NS_MAX    (60 * NS_PER_SECOND)
 
 /* Walks one root after the other, and hands out the tables a piece at a time. */
 struct tables_feed {
@@ -136,229 +130,36 @@ static enum status write_tables_line(const struct tables_plan *plan, const char 
  * The pass
  */
 
-/* It is this machine's memory, and that runs. */
-static bool is_live_machine(const struct drv *source)
+static struct tables_search planned_search(const struct tables_plan *plan)
 {
-	return !source->info.image && !source->info.simulated;
-}
-
-/* The file that the kernel was loaded from. False: there is none to be had. */
-static bool open_kernel_file(const struct drv *source, struct file_blob *ret)
-{
-	_cleanup_free_ char *path = is_live_machine(source) ? host_kernel_file() : NULL;
-
-	return path && !file_blob_open(ret, path, NULL);
-}
-
-/* What a search goes by; of struct discover_hints what is not the source's. */
-struct search {
-	const struct discovery *earlier;
-	const struct root_watch *watch;
-	const struct candidates *candidates;
-	uint64_t pages;
-};
-
-static struct search planned_search(const struct tables_plan *plan)
-{
-	return (struct search){ plan->earlier, plan->watch, plan->candidates, plan->search_pages };
-}
-
-static enum status find_spaces_here(struct drv *source, const struct search *by,
-				    struct walk_budget *budget, struct discovery *ret,
-				    struct err *e)
-{
-	/* The scan for roots reads all of memory: it is made while that is read anyway. */
-	struct discover_hints hints = { .before = by->earlier,
-					.skip_scan = true,
-					.watch = by->watch,
-					.candidates = by->candidates,
-					.search_pages = by->pages };
-	struct file_blob kernel;
-	struct pe_file file = { .blob = &kernel.blob };
-	const bool has_file = open_kernel_file(source, &kernel);
-	struct physmem_cache cache;
-	struct physmem_drv mem;
-	enum status st;
-
-	const uint64_t begin = clock_mono_ns();
-
-	physmem_drv_init(&mem, source, clock_mono_ns);
-	st = physmem_cache_init(&cache, &mem.mem, e);
-	discover_hints_from_drv(&hints, &source->info);
-	hints.ntoskrnl = has_file ? &file : NULL;
-	if (!st)
-		st = discover(&cache.mem, &hints, budget, ret, e);
-	ret->ns = clock_mono_ns() - begin;
-	physmem_cache_deinit(&cache);
-	if (has_file)
-		file_blob_deinit(&kernel);
-	return st;
-}
-
-/* A search, as the thread that reads has it. It stays if a read is given up. */
-struct search_run {
-	struct drv *source;
-	struct search by;
-	struct walk_budget budget;
-	struct discovery found;
-};
-
-static enum status run_search(void *arg, struct err *e)
-{
-	struct search_run *s = arg;
-
-	return find_spaces_here(s->source, &s->by, &s->budget, &s->found, e);
-}
-
-static enum status find_spaces(const struct reading *reading, struct drv *source, struct search by,
-			       struct walk_budget *budget, struct discovery *ret, struct err *e)
-{
-	const struct reading none = { .source = source };
-	const bool was_left = drv_is_abandoned(source);
-	struct search_run *s = calloc(1, sizeof(*s));
-	enum status st;
-
-	if (!s)
-		return err_nomem(e);
-	*s = (struct search_run){ .source = source, .by = by, .budget = *budget };
-	st = reading_run(reading ? reading : &none, run_search, s, e);
-	if (!was_left && drv_is_abandoned(source))
-		return st;
-	*budget = s->budget;
-	*ret = s->found;
-	free(s);
-	return st;
-}
-
-/* Whoever interrupts does not want to wait for the rest of a search. */
-static uint64_t now_or_never(void)
-{
-	return interrupted() ? UINT64_MAX : clock_mono_ns();
-}
-
-static struct walk_budget new_budget(void)
-{
-	return (struct walk_budget){
-		.pages = TABLES_PAGES_MAX,
-		.deadline = clock_mono_ns() + TABLES_NS_MAX,
-		.now = now_or_never,
-	};
-}
-
-enum status tables_find_again(struct drv *source, const struct discovery *earlier,
-			      struct discovery *ret, struct err *e)
-{
-	struct walk_budget budget = new_budget();
-
-	return find_spaces(NULL, source, (struct search){ .earlier = earlier }, &budget, ret, e);
-}
-
-/*
- * The processes as this machine tells them
- */
-
-/* Just before the kernel's list was read, and just after. */
-struct told {
-	struct host_processes before, after;
-	enum status st; /* anything else than ST_OK: it does not tell */
-};
-
-static void ask_host(struct told *t, struct host_processes *ret)
-{
-	struct err e = ERR_INIT;
-
-	if (t->st)
-		return;
-	t->st = host_processes(ret, &e);
-	if (t->st)
-		log_warning("processes-not-told", "the system's list of processes: %s", e.message);
-}
-
-/* With the kernel's list once more. */
-static enum status compare_again(const struct tables_plan *plan, struct process_views *views,
-				 struct tables_result *r, struct err *e)
-{
-	struct discovery again = { 0 };
-	enum status st = tables_find_again(plan->source, &r->found, &again, e);
-
-	if (!st) {
-		views->again = &again.list;
-		json_decref(r->processes);
-		r->processes = process_names_json(views);
-	}
-	discovery_deinit(&again);
-	return st;
-}
-
-static size_t json_size_at(const json_t *doc, const char *key)
-{
-	return json_array_size(json_object_get(doc, key));
-}
-
-static void warn_of_names(const json_t *doc)
-{
-	if (process_names_differences(doc))
-		log_warning(
-			"processes-differ",
-			"the kernel's and the system's lists of processes differ: %zu "
-			"only in the kernel's, %zu only in the system's, %zu with another name; "
-			"the manifest names them%s",
-			json_size_at(doc, "kernel_only"), json_size_at(doc, "system_only"),
-			json_size_at(doc, "renamed"),
-			json_is_true(json_object_get(doc, "pid_namespace"))
-				? " (ramseal runs in a PID namespace, as in a container: the "
-				  "system tells of the processes in it only, by numbers of its own)"
-				: "");
-}
-
-static enum status compare_process_names(const struct tables_plan *plan, const struct told *t,
-					 struct tables_result *r, struct err *e)
-{
-	struct process_views views = {
-		.os = r->found.os,
-		.kernel = &r->found.list,
-		.before = &t->before,
-		.after = &t->after,
-	};
-	enum status st = ST_OK;
-
-	if (t->st || !r->found.list.count)
-		return ST_OK;
-	r->processes = process_names_json(&views);
-	if (process_names_differences(r->processes))
-		st = compare_again(plan, &views, r, e);
-	if (!st && !r->processes)
-		st = err_nomem(e);
-	if (!st && host_in_pid_namespace(HOST_PID_NAMESPACE))
-		json_object_set_new(r->processes, "pid_namespace", json_true());
-	warn_of_names(r->processes);
-	return st;
+	return (struct tables_search){ plan->earlier, plan->watch, plan->candidates,
+				       plan->search_pages };
 }
 
 /* The address spaces, with what this machine says of its processes around them. */
 static enum status find_and_compare(const struct tables_plan *plan, struct walk_budget *budget,
 				    struct tables_result *r, struct err *e)
 {
-	struct told t = { .st = is_live_machine(plan->source) ? ST_OK : ST_NO_SOURCE };
+	struct told_processes told = { 0 };
 	enum status st;
 
-	ask_host(&t, &t.before);
-	st = find_spaces(plan->stream.reading, plan->source, planned_search(plan), budget,
-			 &r->found, e);
+	told_before(&told, &plan->source->info);
+	st = tables_search(plan->stream.reading, plan->source, planned_search(plan), budget,
+			   &r->found, e);
 	if (!st)
-		ask_host(&t, &t.after);
+		told_after(&told);
 	if (!st)
-		st = compare_process_names(plan, &t, r, e);
-	host_processes_deinit(&t.before);
-	host_processes_deinit(&t.after);
+		st = told_compare(&told, plan->source, &r->found, &r->processes, e);
+	told_deinit(&told);
 	return st;
 }
 
 /* The build as the kernel's memory has it; of this machine Windows tells it, too. */
 static uint32_t windows_build(const struct drv *source, const struct discovery *d)
 {
-	return d->windows.version.build || !is_live_machine(source) ? d->windows.version.build
-								    : host_windows_build();
+	return d->windows.version.build || !drv_info_is_live(&source->info)
+		       ? d->windows.version.build
+		       : host_windows_build();
 }
 
 /* What a pass knows of the machine, beside what it was told. */
@@ -394,7 +195,7 @@ static void find_option(const struct drv *source, struct tables_result *r)
 
 	r->device_private = d->device_private;
 	r->device_private_by = "symbols";
-	if (!r->device_private && d->vmcoreinfo && is_live_machine(source))
+	if (!r->device_private && d->vmcoreinfo && drv_info_is_live(&source->info))
 		r->device_private = host_device_private(vmcoreinfo_version(d->vmcoreinfo),
 							&r->device_private_by);
 }
@@ -500,7 +301,7 @@ static void warn_of_spaces(const struct drv_info *info, const struct tables_resu
 enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
 {
 	const bool before = plan->kind == RSZ_KIND_TABLES_BEFORE;
-	struct walk_budget budget = new_budget();
+	struct walk_budget budget = tables_budget();
 	struct physmem_drv mem;
 	enum status st;
 
@@ -528,12 +329,12 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 
 enum status tables_find(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
 {
-	struct walk_budget budget = new_budget();
+	struct walk_budget budget = tables_budget();
 	enum status st;
 
 	ret->start = clock_mono_ns();
-	st = find_spaces(plan->stream.reading, plan->source, planned_search(plan), &budget,
-			 &ret->found, e);
+	st = tables_search(plan->stream.reading, plan->source, planned_search(plan), &budget,
+			   &ret->found, e);
 	if (!st)
 		find_option(plan->source, ret);
 	ret->end = clock_mono_ns();
@@ -554,47 +355,6 @@ enum status tables_tell(const struct tables_plan *plan, struct tables_result *r,
 				 : "");
 	warn_of_spaces(&plan->source->info, r);
 	return st ? st : write_tables_line(plan, "image", r, e);
-}
-
-/* The beginning of a watch, likewise. */
-struct watch_run {
-	struct root_scan_options options;
-	struct physmem_drv mem;
-	struct root_watch watch;
-	bool begun;
-};
-
-static enum status run_watch(void *arg, struct err *e)
-{
-	struct watch_run *w = arg;
-
-	w->begun = root_watch_begin(&w->watch, &w->mem.mem, &w->options);
-	return ST_OK;
-}
-
-bool tables_watch(const struct reading *reading, const struct tables_result *before,
-		  struct root_watch *ret)
-{
-	const struct discovery *d = &before->found;
-	struct watch_run *w = d->os == OS_UNKNOWN ? NULL : calloc(1, sizeof(*w));
-	struct err why = ERR_INIT;
-	bool begun;
-
-	if (!w)
-		return false;
-	w->options = (struct root_scan_options){
-		.mode = d->mode,
-		.kernel_dtb = d->walk_dtb,
-		.self_index = d->self_index,
-		.ignore = d->ignore,
-	};
-	physmem_drv_init(&w->mem, reading->source, clock_mono_ns);
-	if (reading_run(reading, run_watch, w, &why))
-		return false;
-	begun = w->begun;
-	*ret = w->watch;
-	free(w);
-	return begun;
 }
 
 void tables_result_deinit(struct tables_result *r)

@@ -76,18 +76,4 @@ void tables_result_deinit(struct tables_result *r);
 enum status tables_find(const struct tables_plan *plan, struct tables_result *ret, struct err *e);
 enum status tables_tell(const struct tables_plan *plan, struct tables_result *r, struct err *e);
 
-/*
- * Makes ready for a scan for roots while the memory is read. False if the pass found no kernel
- * whose roots could be told.
- */
-bool tables_watch(const struct reading *reading, const struct tables_result *before,
-		  struct root_watch *ret);
-
-/*
- * Looks for the address spaces of the same machine once more, for those who read memory by its
- * tables. ST_NOMEM. `ret` is zero-initialised, and to be freed in any case.
- */
-enum status tables_find_again(struct drv *source, const struct discovery *earlier,
-			      struct discovery *ret, struct err *e);
-
 #endif

@@ -61,7 +61,7 @@ static enum status sync_now(struct session *s, struct frame_refused *why)
 	if (s->upload->complete || !upload_sync(s->upload, &e))
 		return ST_OK;
 	log_warning("receive-disk", "%s", e.message);
-	return store_refuse(why, REFUSED_DISK, "its disk fails");
+	return frame_refuse(why, REFUSED_DISK, "its disk fails");
 }
 
 /* ST_END, here and below: the connection is over, and nobody is there to be told anything. */
@@ -86,9 +86,9 @@ static enum status answer_hello(struct session *s, const struct frame *f, atomic
 	enum status st;
 
 	if (f->type != FRAME_HELLO)
-		return store_refuse(why, REFUSED_BAD, "the first frame must be HELLO");
+		return frame_refuse(why, REFUSED_BAD, "the first frame must be HELLO");
 	if (hello->version != FRAME_VERSION)
-		return store_refuse(why, REFUSED_VERSION, "the protocol version here is %u, not %u",
+		return frame_refuse(why, REFUSED_VERSION, "the protocol version here is %u, not %u",
 				    FRAME_VERSION, (unsigned)hello->version);
 	st = store_claim(s->options->store, hello, &s->options->peer, evicted, &s->upload, why);
 	if (!st)
@@ -152,7 +152,7 @@ static bool should_stop(const struct session *s)
 
 static enum status refuse_stopping(struct frame_refused *why)
 {
-	return store_refuse(why, REFUSED_STOPPING, "it was stopped");
+	return frame_refuse(why, REFUSED_STOPPING, "it was stopped");
 }
 
 /* A check that could not come to its end. The next one begins anew. */
@@ -165,7 +165,7 @@ static enum status judge_check(struct session *s, const struct checked *c,
 	if (c->st == ST_INTERRUPTED)
 		return refuse_stopping(why);
 	log_warning("receive-disk", "%s: %s", s->upload->file, c->why.message);
-	return store_refuse(why, REFUSED_DISK, "its disk fails");
+	return frame_refuse(why, REFUSED_DISK, "its disk fails");
 }
 
 /*
@@ -200,16 +200,16 @@ static enum status complete_upload(struct session *s, const struct frame_end *en
 	enum status st;
 
 	if (!end->total)
-		return store_refuse(why, REFUSED_BAD, "END without any data");
+		return frame_refuse(why, REFUSED_BAD, "END without any data");
 	if (end->total != u->position)
-		return store_refuse(why, REFUSED_OFFSET,
+		return frame_refuse(why, REFUSED_OFFSET,
 				    "an end at %" PRIu64 ", and it has %" PRIu64, end->total,
 				    u->position);
 	st = sync_now(s, why);
 	if (!st)
 		st = await_check(s, &found, why);
 	if (!st && !hash_fits(end, found.sha256))
-		st = store_refuse(why, REFUSED_MISMATCH,
+		st = frame_refuse(why, REFUSED_MISMATCH,
 				  "the hash of the bytes on its disk does not match");
 	if (!st)
 		st = store_complete(s->options->store, u, end, &found, &s->options->peer, why);
@@ -228,7 +228,7 @@ static enum status take_end(struct session *s, const struct frame_end *end,
 		return st;
 	f.done = s->upload->done;
 	if (f.done.total != end->total || !hash_fits(end, f.done.sha256))
-		return store_refuse(why, REFUSED_MISMATCH,
+		return frame_refuse(why, REFUSED_MISMATCH,
 				    "the hash of the complete file here does not match");
 	s->over = true;
 	/* A receiver that has what it was started for still says so. */
@@ -250,7 +250,7 @@ static enum status handle_frame(struct session *s, const struct frame *f, struct
 	case FRAME_END:
 		return take_end(s, &f->end, why);
 	default:
-		return store_refuse(why, REFUSED_BAD, "unexpected frame");
+		return frame_refuse(why, REFUSED_BAD, "unexpected frame");
 	}
 }
 
@@ -266,7 +266,7 @@ static enum status judge_idle(struct session *s, struct frame_refused *why)
 	if (ms_since(s->heard_ns) < patience_ms(s))
 		return ST_OK;
 	s->dawdled = !s->upload;
-	return store_refuse(why, REFUSED_IDLE, "no data for %u seconds", patience_ms(s) / 1000);
+	return frame_refuse(why, REFUSED_IDLE, "no data for %u seconds", patience_ms(s) / 1000);
 }
 
 /* Nothing came for a while: what is new becomes durable. */
@@ -291,7 +291,7 @@ static enum status refuse_failed_read(enum status st, const struct err *e,
 				      struct frame_refused *why)
 {
 	if (st == ST_CORRUPT)
-		return store_refuse(why, REFUSED_BAD, "%s", e->message);
+		return frame_refuse(why, REFUSED_BAD, "%s", e->message);
 	if (st == ST_INTERRUPTED)
 		return refuse_stopping(why);
 	return ST_END;
@@ -388,7 +388,7 @@ enum status session_run(struct link *l, const struct session_options *o, atomic_
 	if (st)
 		return st;
 	if (o->unwelcome)
-		st = store_refuse(&why, REFUSED_UNWELCOME, "this sender's key is unknown to it");
+		st = frame_refuse(&why, REFUSED_UNWELCOME, "this sender's key is unknown to it");
 	else
 		st = talk_to_sender(&s, evicted, &why);
 	/* First of all: the same sender may be waiting for it. */

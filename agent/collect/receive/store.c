@@ -5,21 +5,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "agent/collect/receive/leftovers.h"
+#include "agent/collect/receive/seats.h"
 #include "agent/collect/receive/store_log.h"
 #include "agent/shared/output/output_target.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
-#include "agent/shared/program/timed_cond.h"
 #include "formats/base/bytes.h"
 #include "formats/base/os.h"
-
-/* A session that is told to go is between two frames, or syncs. */
-#define EVICTION_S     15
 
 /* Who was cut off comes back within a minute (uploader_thread.c): so long its room is kept. */
 #define PROMISE_KEPT_S 120
@@ -32,33 +28,19 @@ struct store {
 	char *dir, *log_path;
 	struct journal *log;
 	pthread_mutex_t lock;
-	pthread_cond_t released;
-	clockid_t clock; /* that it waits by */
 	struct upload_table uploads;
-	struct upload **seats; /* those that a session has: options.max_senders at most */
-	unsigned n_seats;
+	struct seats seats;
 	uint64_t total;    /* bytes of all files */
 	size_t n_promised; /* uploads that were promised room */
 	unsigned completed;
 };
 
-enum status store_refuse(struct frame_refused *why, enum refusal reason, const char *fmt, ...)
-{
-	va_list args;
-
-	*why = (struct frame_refused){ .reason = (uint16_t)reason };
-	va_start(args, fmt);
-	vsnprintf(why->text, sizeof(why->text), fmt, args);
-	va_end(args);
-	return ST_OUTPUT;
-}
-
 /* A failure of our own: its message is for our log; paths are none of the sender's business. */
 static enum status refuse_for_disk(struct frame_refused *why, bool full, const struct err *e)
 {
 	log_warning("receive-disk", "%s", e->message);
-	return full ? store_refuse(why, REFUSED_FULL, "its disk is full")
-		    : store_refuse(why, REFUSED_DISK, "its disk fails");
+	return full ? frame_refuse(why, REFUSED_FULL, "its disk is full")
+		    : frame_refuse(why, REFUSED_DISK, "its disk fails");
 }
 
 static uint64_t size_counted(uint64_t bytes)
@@ -257,16 +239,14 @@ enum status store_open(const struct store_options *o, struct store **ret, struct
 	s->options = *o;
 	if (!o->disk)
 		s->options.disk = &system_disk;
-	if (!o->quiet_s)
-		s->options.quiet_s = QUIET_S;
 	pthread_mutex_init(&s->lock, NULL);
-	s->clock = timed_cond_init(&s->released);
+	st = seats_init(&s->seats, &s->lock, o->max_senders, o->quiet_s ? o->quiet_s : QUIET_S, e);
 	s->dir = strdup(o->dir);
 	s->log_path = o->log ? strdup(o->log) : s->dir ? path_in(s, "witness.jsonl", "") : NULL;
-	st = s->dir && s->log_path ? check_store_folder(s->dir, e) : err_nomem(e);
-	s->seats = calloc(o->max_senders, sizeof(struct upload *));
 	if (!st)
-		st = s->seats ? upload_table_init(&s->uploads, e) : err_nomem(e);
+		st = s->dir && s->log_path ? check_store_folder(s->dir, e) : err_nomem(e);
+	if (!st)
+		st = upload_table_init(&s->uploads, e);
 	if (!st)
 		st = journal_open(s->log_path, s->options.disk, store_log_take, &s->uploads,
 				  &s->log, e);
@@ -286,9 +266,8 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	upload_table_deinit(&s->uploads);
-	free(s->seats);
 	journal_close(s->log);
-	pthread_cond_destroy(&s->released);
+	seats_deinit(&s->seats);
 	pthread_mutex_destroy(&s->lock);
 	free(s->dir);
 	free(s->log_path);
@@ -322,42 +301,13 @@ unsigned store_completed(struct store *s)
 	return ret;
 }
 
-static unsigned count_seats(const struct store *s, const char *pin)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < s->n_seats; i++)
-		n += !strcmp(s->seats[i]->peer, pin);
-	return n;
-}
-
-/* For another session: of one that had none there is a free seat. */
-static void give_to(struct store *s, struct upload *u, atomic_bool *owner)
-{
-	if (!u->owner)
-		s->seats[s->n_seats++] = u;
-	u->owner = owner;
-	u->heard_ns = clock__mono_ns();
-}
-
-static void take_from(struct store *s, struct upload *u)
-{
-	unsigned i = 0;
-
-	while (s->seats[i] != u)
-		i++;
-	s->seats[i] = s->seats[--s->n_seats];
-	u->owner = NULL;
-	u->left_ns = clock__mono_ns();
-}
-
 unsigned store_under_way(struct store *s)
 {
 	unsigned ret = 0;
 
 	pthread_mutex_lock(&s->lock);
-	for (unsigned i = 0; i < s->n_seats; i++)
-		ret += !s->seats[i]->complete;
+	for (unsigned i = 0; i < s->seats.count; i++)
+		ret += !s->seats.at[i]->complete;
 	pthread_mutex_unlock(&s->lock);
 	return ret;
 }
@@ -382,78 +332,6 @@ static void close_oldest(struct store *s)
 		upload_close(oldest);
 }
 
-static bool has_place(const struct store *s)
-{
-	return s->n_seats < s->options.max_senders;
-}
-
-static enum status refuse_busy(struct frame_refused *why)
-{
-	return store_refuse(why, REFUSED_BUSY, "as many senders as it takes are there");
-}
-
-/* The one who has it is told to go. */
-static enum status take_over(struct store *s, struct upload *u, struct frame_refused *why)
-{
-	const struct timespec until = timed_cond_until(s->clock, EVICTION_S * NS_PER_SECOND);
-	int late = 0;
-
-	u->waited_for++;
-	while (u->owner && !late) {
-		atomic_store(u->owner, true);
-		late = pthread_cond_timedwait(&s->released, &s->lock, &until);
-	}
-	u->waited_for--;
-	if (u->owner)
-		return store_refuse(why, REFUSED_BUSY, "another connection is sending this upload");
-	/* Somebody else may have been quicker. */
-	return has_place(s) ? ST_OK : refuse_busy(why);
-}
-
-/* Nothing came for so long that somebody else may have the place. It can come back. */
-static bool is_quiet(const struct store *s, const struct upload *u, uint64_t now)
-{
-	return now - u->heard_ns >= s->options.quiet_s * NS_PER_SECOND;
-}
-
-/*
- * Who makes way for another sender: one from whom nothing comes, or one of a key that would still
- * have more places than the other. Of these the one who has sent nothing for longest; NULL: nobody.
- */
-static struct upload *least_worthy(const struct store *s, const char *pin)
-{
-	const unsigned mine = count_seats(s, pin);
-	const uint64_t now = clock__mono_ns();
-	struct upload *ret = NULL;
-
-	for (unsigned i = 0; i < s->n_seats; i++) {
-		struct upload *u = s->seats[i];
-
-		if (atomic_load(u->owner) ||
-		    (!is_quiet(s, u, now) && count_seats(s, u->peer) <= mine + 1))
-			continue;
-		if (!ret || u->heard_ns < ret->heard_ns)
-			ret = u;
-	}
-	return ret;
-}
-
-/* One who holds all places keeps nobody else out. */
-static enum status make_room_for_sender(struct store *s, const char *pin, struct frame_refused *why)
-{
-	const struct timespec until = timed_cond_until(s->clock, EVICTION_S * NS_PER_SECOND);
-	struct upload *leaves = has_place(s) ? NULL : least_worthy(s, pin);
-	int late = 0;
-
-	if (leaves)
-		atomic_store(leaves->owner, true);
-	while (leaves && !has_place(s) && !late)
-		late = pthread_cond_timedwait(&s->released, &s->lock, &until);
-	return has_place(s) ? ST_OK
-			    : store_refuse(why, REFUSED_BUSY,
-					   "it is serving --max-senders senders already");
-}
-
 static void forget_upload(struct store *s, struct upload *u)
 {
 	count_upload(s, u, 0);
@@ -466,11 +344,10 @@ static void forget_upload(struct store *s, struct upload *u)
 static void disown_upload(struct store *s, struct upload *u)
 {
 	pthread_mutex_lock(&s->lock);
-	take_from(s, u);
+	seats_release(&s->seats, u);
 	if (!u->complete && !u->position && !u->waited_for)
 		forget_upload(s, u);
 	close_oldest(s);
-	pthread_cond_broadcast(&s->released);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -483,12 +360,12 @@ static enum status new_upload(struct store *s, const struct frame_hello *hello,
 	struct upload *u;
 
 	if (hello->acknowledged)
-		return store_refuse(why, REFUSED_LOST, "it no longer knows this upload");
+		return frame_refuse(why, REFUSED_LOST, "it no longer knows this upload");
 	if (!has_room(s, FILE_LEAST))
-		return store_refuse(why, REFUSED_FULL, "its --max-total is reached");
+		return frame_refuse(why, REFUSED_FULL, "its --max-total is reached");
 	u = calloc(1, sizeof(*u));
 	if (!u)
-		return store_refuse(why, REFUSED_DISK, "out of memory");
+		return frame_refuse(why, REFUSED_DISK, "out of memory");
 	clock_file_name(clock__wall_ns(), time);
 	bytes_to_hex(hello->id, sizeof(hello->id), u->id);
 	snprintf(u->peer, sizeof(u->peer), "%s", peer->pin);
@@ -498,7 +375,7 @@ static enum status new_upload(struct store *s, const struct frame_hello *hello,
 	u->disk = s->options.disk;
 	if (upload_table_add(&s->uploads, u, NULL)) {
 		free(u);
-		return store_refuse(why, REFUSED_DISK, "out of memory");
+		return frame_refuse(why, REFUSED_DISK, "out of memory");
 	}
 	*ret = u;
 	return ST_OK;
@@ -508,8 +385,8 @@ static enum status old_upload(struct store *s, struct upload *u, const struct st
 			      struct frame_refused *why)
 {
 	if (strcmp(u->peer, peer->pin) != 0)
-		return store_refuse(why, REFUSED_NOT_YOURS, "this upload belongs to another key");
-	return u->owner ? take_over(s, u, why) : ST_OK;
+		return frame_refuse(why, REFUSED_NOT_YOURS, "this upload belongs to another key");
+	return u->owner ? seats_take_over(&s->seats, u, why) : ST_OK;
 }
 
 /* From now on it is the session's. */
@@ -524,13 +401,13 @@ static enum status own_upload(struct store *s, const struct frame_hello *hello,
 	bytes_to_hex(hello->id, sizeof(hello->id), id);
 	pthread_mutex_lock(&s->lock);
 	u = upload_table_find(&s->uploads, id);
-	st = u && u->owner ? ST_OK : make_room_for_sender(s, peer->pin, why);
+	st = u && u->owner ? ST_OK : seats_make_room(&s->seats, peer->pin, why);
 	/* The lock was open meanwhile. */
 	u = upload_table_find(&s->uploads, id);
 	if (!st)
 		st = u ? old_upload(s, u, peer, why) : new_upload(s, hello, peer, &u, why);
 	if (!st) {
-		give_to(s, u, evicted);
+		seats_give(&s->seats, u, evicted);
 		*ret = u;
 	}
 	close_oldest(s);
@@ -563,7 +440,7 @@ enum status store_claim(struct store *s, const struct frame_hello *hello,
 	if (u->begun && !u->complete && !u->open)
 		st = reopen_upload(s, u, why);
 	if (!st && hello->acknowledged > (u->complete ? u->done.total : u->durable))
-		st = store_refuse(why, REFUSED_LOST, "it has less of this upload than before");
+		st = frame_refuse(why, REFUSED_LOST, "it has less of this upload than before");
 	if (st) {
 		disown_upload(s, u);
 		return st;
@@ -596,9 +473,9 @@ static enum status reserve_upload_room(struct store *s, struct upload *u, size_t
 
 	pthread_mutex_lock(&s->lock);
 	if (!has_room(s, bytes - u->counted))
-		st = store_refuse(why, REFUSED_FULL, "its --max-total is reached");
+		st = frame_refuse(why, REFUSED_FULL, "its --max-total is reached");
 	else if (!fits_beside(s, u, bytes - u->counted))
-		st = store_refuse(why, REFUSED_FULL,
+		st = frame_refuse(why, REFUSED_FULL,
 				  "the room that it has left is for uploads that came first");
 	else
 		count_upload(s, u, bytes);
@@ -642,11 +519,11 @@ enum status store_append(struct store *s, struct upload *u, const struct frame_d
 	enum status st;
 
 	if (u->complete || d->offset != u->position)
-		return store_refuse(why, REFUSED_OFFSET,
+		return frame_refuse(why, REFUSED_OFFSET,
 				    "bytes for offset %" PRIu64 ", and it has %" PRIu64, d->offset,
 				    u->complete ? u->done.total : u->position);
 	if (!range_fits(d->offset, d->len, store_max_size(s)))
-		return store_refuse(why, REFUSED_TOO_LARGE, "its --max-size is %" PRIu64 " bytes",
+		return frame_refuse(why, REFUSED_TOO_LARGE, "its --max-size is %" PRIu64 " bytes",
 				    store_max_size(s));
 	st = reserve_upload_room(s, u, d->len, why);
 	if (st)

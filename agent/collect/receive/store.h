@@ -64,8 +64,4 @@ enum status store_complete(struct store *s, struct upload *u, const struct frame
 			   const struct checked *found, const struct store_peer *peer,
 			   struct frame_refused *why);
 
-/* Fills *why; returns ST_OUTPUT. */
-enum status store_refuse(struct frame_refused *why, enum refusal reason, const char *fmt, ...)
-	PRINTF_LIKE(3, 4);
-
 #endif

@@ -21,15 +21,17 @@
 struct upload {
 	struct upload *next, *before, *chained; /* upload_table.c's */
 
+	/* seats.c's: */
+	atomic_bool *owner;  /* set to true, it tells the session to go; NULL: no session owns it */
+	uint64_t heard_ns;   /* when that session got it, or its last bytes came */
+	uint64_t left_ns;    /* when the last session went */
+	unsigned waited_for; /* sessions that wait to be its next owner */
+
 	/* store.c's: */
-	atomic_bool *owner;  /* of the session that has it: true tells that to go; NULL: none has */
-	uint64_t heard_ns;   /* when that got it, or its last bytes came */
-	uint64_t left_ns;    /* when the last one went */
-	unsigned waited_for; /* by so many who want to be the next */
-	uint64_t counted;    /* bytes of it in what --max-total bounds */
-	uint64_t promised;   /* bytes that there will be room for; 0: nothing was promised */
-	uint64_t logged;     /* bytes when the log last said that it broke off */
-	bool begun;          /* it has its files, and is in the log */
+	uint64_t counted;  /* bytes of it in what --max-total bounds */
+	uint64_t promised; /* bytes that there will be room for; 0: nothing was promised */
+	uint64_t logged;   /* bytes when the log last said that it broke off */
+	bool begun;        /* it has its files, and is in the log */
 	const struct disk *disk;
 
 	char id[UPLOAD_ID_HEX];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/collect/wire/frames.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/base/bytes.h"
@@ -48,6 +50,17 @@ bool refusal_is_passing(unsigned r)
 	default:
 		return false;
 	}
+}
+
+enum status frame_refuse(struct frame_refused *ret, enum refusal reason, const char *fmt, ...)
+{
+	va_list args;
+
+	*ret = (struct frame_refused){ .reason = (uint16_t)reason };
+	va_start(args, fmt);
+	vsnprintf(ret->text, sizeof(ret->text), fmt, args);
+	va_end(args);
+	return ST_OUTPUT;
 }
 
 const char *finding_name(enum finding v)

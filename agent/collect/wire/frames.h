@@ -105,6 +105,10 @@ struct frame_refused {
 	char text[FRAME_TEXT_MAX + 1]; /* printable ASCII */
 };
 
+/* Fills *ret; returns ST_OUTPUT. */
+enum status frame_refuse(struct frame_refused *ret, enum refusal reason, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+
 struct frame {
 	enum frame_type type;
 	union {
