@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linux's direct map, asked for its holes. Whoever reads RAM through it gets what is mapped there,
- * and /proc/kcore gives zeros, and no error, for what is not (fs/proc/kcore.c, read_kcore_iter():
+ * Finds holes in Linux's direct map. RAM that is not mapped there cannot be read through it, and
+ * /proc/kcore returns zeros and no error for it (fs/proc/kcore.c, read_kcore_iter():
  * copy_from_kernel_nofault(), then a page of zeros; 6.12). Not mapped are the pages of
  * memfd_secret(2) (mm/secretmem.c, since 5.14), what a guest has not accepted from its hypervisor,
- * free pages of a kernel with debug_pagealloc, and whatever the next versions add: neither
- * /proc/kpageflags nor anybody else has a list. So the kernel's own page tables are asked.
+ * free pages of a kernel with debug_pagealloc, and whatever future versions add: neither
+ * /proc/kpageflags nor anything else lists them. So we ask the kernel's own page tables.
  *
- * They may change while they are read, and a hostile kernel writes into them whatever it likes. So
- * they only decide what a page of zeros is: what reads as anything else was mapped.
+ * They may change while they are read, and a hostile kernel can write anything into them. So they
+ * only decide what a page of zeros means: a page with any other content was mapped.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_DIRECT_MAP_H
 #define RAMSEAL_DRIVER_INTERFACE_DIRECT_MAP_H
@@ -19,9 +19,9 @@
 
 enum direct_state {
 	DIRECT_MAPPED,
-	DIRECT_HOLE,      /* an entry on the way is not present */
+	DIRECT_HOLE,      /* an entry on its path is not present */
 	DIRECT_ELSEWHERE, /* its entry names another frame */
-	DIRECT_UNKNOWN,   /* a table on the way cannot be read */
+	DIRECT_UNKNOWN,   /* a table on its path cannot be read */
 };
 
 struct direct_table {
@@ -33,8 +33,8 @@ struct direct_map {
 	uint64_t root; /* physical address of the kernel's root table */
 	uint64_t base; /* virtual address of physical address 0 */
 	unsigned levels;
-	uint64_t top; /* a power of two: RAM ends there at the latest */
-	/* As drv_ops.read(): by the direct map, with zeros where that has holes. */
+	uint64_t top; /* a power of two, not below the end of RAM */
+	/* As drv_ops.read(): through the direct map, with zeros for its holes. */
 	struct drv_result (*read)(void *arg, uint64_t addr, void *buf, size_t len);
 	void *arg;
 	struct direct_table tables[DIRECT_LEVELS_MAX]; /* the last one of each level */
@@ -42,24 +42,24 @@ struct direct_map {
 };
 
 /*
- * Sets what is above `tables`; `ram_end` is the end of RAM. True if the tables prove themselves:
- * that of the root is mapped where they say. Otherwise nothing is known, and nothing can be asked.
+ * Sets the members above `tables`; `ram_end` is the end of RAM. True if the tables prove
+ * themselves: the root table is mapped where they say. Otherwise nothing can be asked.
  */
 bool direct_map_init(struct direct_map *m, uint64_t root, uint64_t base, unsigned levels,
 		     uint64_t ram_end,
 		     struct drv_result (*read)(void *arg, uint64_t addr, void *buf, size_t len),
 		     void *arg);
 
-/* Tables are read again when they are next asked. */
+/* Tables are read again when next needed. */
 void direct_map_forget(struct direct_map *m);
 
-/* Of the page at `addr`; *ret_pages: for so many of the next `pages` the answer is the same. */
+/* For the page at `addr`; *ret_pages: how many of the next `pages` have the same answer. */
 enum direct_state direct_map_look(struct direct_map *m, uint64_t addr, size_t pages,
 				  size_t *ret_pages);
 
 /*
- * As drv_ops.read(), by m->read: zeros from what is not mapped, before or after they were read, and
- * any bytes from a page that both times was another one, are the error DRV_UNMAPPED.
+ * As drv_ops.read(), by m->read. Zeros from a page that was not mapped before or after the read,
+ * and any bytes from a page that was another frame both times, are the error DRV_UNMAPPED.
  */
 struct drv_result direct_map_read(struct direct_map *m, uint64_t addr, void *buf, size_t len);
 

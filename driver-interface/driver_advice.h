@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Why Windows does not load a driver, said so that one can act on it.
- */
+/* What to do when Windows does not load a driver. */
 #ifndef RAMSEAL_DRIVER_INTERFACE_DRIVER_ADVICE_H
 #define RAMSEAL_DRIVER_INTERFACE_DRIVER_ADVICE_H
 

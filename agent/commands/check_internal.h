@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between check.c, which finds out, and check_tell.c. */
+/* Shared by check.c, which collects the answers, and check_tell.c, which prints them. */
 #ifndef RAMSEAL_AGENT_COMMANDS_CHECK_INTERNAL_H
 #define RAMSEAL_AGENT_COMMANDS_CHECK_INTERNAL_H
 
@@ -14,11 +14,11 @@ struct check_options {
 	bool json;
 };
 
-/* All that was found out. */
+/* Everything that `check` has learned. */
 struct check {
 	const struct check_options *o;
-	json_t *driver;     /* that would be loaded; NULL: none */
-	struct drv *source; /* NULL: there is none, or not before there is a driver */
+	json_t *driver;     /* the one to be loaded; NULL: none */
+	struct drv *source; /* NULL: none, or none before a driver is loaded */
 	struct probe probe;
 	struct room_sample *memory_sample, *file_sample;
 	struct disk *disk;
@@ -35,7 +35,7 @@ struct check {
 	struct findings findings;
 };
 
-/* ROOM_DOUBTFUL also where the room is not known, or how much memory there is. */
+/* Also ROOM_DOUBTFUL if the free space or the size of the memory is not known. */
 enum output_room check__room(const struct check *c);
 
 /* `starts`: acquire would start, and end with `st`. NULL without memory. */

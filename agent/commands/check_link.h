@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `check` says of an address: whether it can be begun at, how fast the link is, how long. */
+/*
+ * What `check` says about an address: whether an upload can begin, how fast the link is, and how
+ * long it will take.
+ */
 #ifndef RAMSEAL_AGENT_COMMANDS_CHECK_LINK_H
 #define RAMSEAL_AGENT_COMMANDS_CHECK_LINK_H
 
@@ -11,24 +14,27 @@
 
 /* Zero-initialise; check_link_deinit() frees. */
 struct check_link {
-	struct network *network; /* NULL: it goes to no address */
+	struct network *network; /* NULL: the output is not an address */
 	struct link_speed speed; /* .rate 0: it was not measured */
-	uint64_t bytes;          /* that are likely to be sent, */
-	bool likely;             /* or if nothing compresses */
+	uint64_t bytes;          /* likely to be sent */
+	bool likely;             /* false: an upper bound, as if nothing compressed */
 };
 
-/* Its name, if none was given below the address. `info` NULL: no source is known. */
+/* Chooses a file name if the address has none. `info` is NULL if no source is known. */
 enum status check_link_name(struct check_link *l, const struct acquire_options *o,
 			    const struct drv_info *info, const char *suffix,
 			    const struct output_need *need, struct err *e);
-/* All that can be said of an address and its keys without asking anybody: nothing is sent. */
+/* Everything that can be checked about an address and its keys without sending anything. */
 enum status check_link_try(struct check_link *l, struct err *e);
 void check_link_deinit(struct check_link *l);
 
-/* Sends. What keeps acquire from beginning, and what stays at the other end, are findings. */
+/*
+ * Sends data. Reports what would keep acquire from starting, and what stays on the server, as
+ * findings.
+ */
 enum status check_link_probe(struct check_link *l, struct findings *to, struct err *e);
 
-/* `reading`: seconds that the source takes; UINT64_MAX: not known. */
+/* `reading`: seconds that the source needs; UINT64_MAX: not known. */
 void check_link_print(const struct check_link *l, uint64_t reading);
 void check_link_json(const struct check_link *l, uint64_t reading, json_t *to);
 

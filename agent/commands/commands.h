@@ -42,11 +42,11 @@ enum command_group { GROUP_MACHINE, GROUP_EVIDENCE, GROUP_PROCESS, GROUP_DISKS, 
 #define EXAMPLE_VOLUME "/dev/sda3"
 #endif
 
-/* For --help: all that -o can name, and the addresses alone. */
+/* For --help: everything that -o can name, and the addresses alone. */
 void command_put_targets(FILE *to);
 void command_put_addresses(FILE *to);
 
-/* What is known of a page file, for `pagefiles` and `check`; NULL if out of memory. */
+/* The facts about a page file, for `pagefiles` and `check`; NULL if out of memory. */
 struct pagefile;
 json_t *command_pagefile_json(const struct pagefile *p);
 

@@ -6,7 +6,7 @@
 
 enum shell { SHELL_BASH, SHELL_ZSH, SHELL_FISH, SHELL_POWERSHELL };
 
-/* A script for that shell which completes commands, options, their values and file names. */
+/* Writes a script that completes commands, options, their values and file names in this shell. */
 void completion_write(const struct program *p, enum shell shell, FILE *to);
 
 #endif

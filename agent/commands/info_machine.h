@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of `ramseal info` that is about the machine whose memory it is: its facts, its kernel,
- * its address spaces.
+ * The part of `ramseal info` about the machine whose memory was acquired: its facts, kernel and
+ * address spaces.
  */
 #ifndef RAMSEAL_AGENT_COMMANDS_INFO_MACHINE_H
 #define RAMSEAL_AGENT_COMMANDS_INFO_MACHINE_H
@@ -9,17 +9,17 @@
 #include "agent/shared/container/origin.h"
 #include "formats/base/defs.h"
 
-/* A line of text: a label, and what may be a stranger's. */
+/* One line of text: a label and a value, which may be untrusted. */
 void print_row(const char *label, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Copies the keys that are there; `from` may be NULL, and `keys` ends with it. */
+/* Copies those of `keys` (ended by NULL) that `from` has. `from` may be NULL. */
 void info_copy_keys(json_t *to, const json_t *from, const char *const *keys);
 
 /* Into the JSON document. `begin` may be NULL; `lines` has the "tables" lines. */
 void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin,
 		      const json_t *lines);
 
-/* The same document read aloud: whose memory it is, and what its kernel says. */
+/* The same document as text. */
 void info_print_host(const struct origin *o);
 void info_print_kernel(const json_t *doc);
 void info_print_spaces(const json_t *doc);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * age v1: a file that only the holder of a private key can read. Source of everything here: the
- * specification "age" of C2SP (c2sp.org/age, age.md at 037e546); its words are used. X25519 keys
- * alone: no passphrases, no post-quantum keys, no plugins, no armor.
+ * specification "age" of C2SP (c2sp.org/age, age.md at 037e546); its terms are used. Only X25519
+ * keys: no passphrases, no post-quantum keys, no plugins, no armor.
  *
  *	header   text: a version line, a stanza for each recipient, which wraps the file key, a MAC
  *	nonce    16 bytes
  *	chunks   64 KiB of content each, but for the last, and each with a tag of 16 bytes
  *
- * The primitives are libsodium's. Secret keys are in memory that it locks where the system lets
- * it, and wipes when it is freed; what is derived on the way is wiped where it stood.
+ * The primitives are libsodium's. Secret keys are in memory that libsodium locks if the system
+ * allows it, and wipes when it is freed; derived secrets are wiped in place.
  */
 #ifndef RAMSEAL_FORMATS_AGE_H
 #define RAMSEAL_FORMATS_AGE_H
@@ -32,7 +32,10 @@
 #define AGE_RECIPIENTS_MAX 1024
 #define AGE_IDENTITIES_MAX 256
 
-/* Once, before all else here; again does no harm. ST_SYSTEM: no source of randomness. */
+/*
+ * Call once before anything else here; calling it again is harmless. ST_SYSTEM: no source of
+ * randomness.
+ */
 enum status age_init(struct err *e);
 
 /*
@@ -47,8 +50,8 @@ struct age_recipients {
 };
 
 /*
- * "age1...". ST_USAGE with what the text is if it is something else; the text itself is not
- * repeated, because it may be a secret key.
+ * "age1...". ST_USAGE for anything else, with what it is; the text itself is not repeated, because
+ * it may be a secret key.
  */
 enum status age_recipients_add(struct age_recipients *r, const char *text, size_t len,
 			       struct err *e);
@@ -66,8 +69,8 @@ struct age_identities;
 enum status age_identities_create(struct age_identities **ret, struct err *e);
 void age_identities_destroy(struct age_identities *x); /* NULL is fine */
 /*
- * Lines as `age-keygen` writes them. ST_INPUT with the number of the line, and nothing of its text;
- * also if there is none at all.
+ * Lines as `age-keygen` writes them. ST_INPUT with the number of the line but not its text; also if
+ * there is no identity at all.
  */
 enum status age_identities_read(struct age_identities *x, const char *text, size_t len,
 				struct err *e);
@@ -80,38 +83,42 @@ size_t age_identities_count(const struct age_identities *x); /* NULL: 0 */
 struct age_writer;
 
 /*
- * For one file: the keys are drawn here. Nothing is written before the first content, or the end.
- * The sink stays the caller's, outlives the writer, and is at its beginning. ST_USAGE for a key
- * that no secret belongs to (it is of a small order).
+ * For one file: its keys are generated here. Nothing is written before the first content or the
+ * end. The sink, at its beginning, stays the caller's and must outlive the writer. ST_USAGE for a
+ * key that no identity can have (of small order).
  */
 enum status age_writer_create(struct sink *out, const struct age_recipients *to,
 			      struct age_writer **ret, struct err *e);
 void age_writer_destroy(struct age_writer *w); /* NULL is fine; does not end the file */
 
 /*
- * Appends content. Up to a whole chunk is held back, because the last one is encrypted otherwise.
+ * Appends content. Up to a whole chunk is held back, because the last chunk is encrypted
+ * differently.
  *
- * What is encrypted once is never encrypted again with other content, whatever happens to the
- * output: that would give both contents away (the key stream, and Poly1305's key, are the same). So
- * if the sink fails, it is asked to cut back what it has of the chunk, which gives it the room that
- * it keeps for the end, and then gets the very same bytes once more; age_writer_is_full() is true
- * from then on. If that fails too, so does this, and everything after it.
+ * A chunk is never encrypted again with other content, whatever happens to the output: that would
+ * reveal both contents (the key stream and Poly1305's key would be the same). So if the sink fails,
+ * it is asked to cut off its part of the chunk, which releases the space it reserves for the end,
+ * and then gets the very same bytes again; age_writer_is_full() is true from then on. If that fails
+ * too, so does this call and every later one.
  */
 enum status age_writer_write(struct age_writer *w, const void *p, size_t len, struct err *e);
 
 /* The last chunk. Nothing can be written after it. */
 enum status age_writer_end(struct age_writer *w, struct err *e);
 
-/* The sink has failed, and then taken the same with the room for the end. `e` says how. */
+/*
+ * The sink failed, and then accepted the same bytes with the space for the end. `e` says how it
+ * failed.
+ */
 bool age_writer_is_full(const struct age_writer *w, struct err *e);
 /* No more can be written: the sink failed, or the end was written. */
 bool age_writer_is_over(const struct age_writer *w);
-/* Bytes that the sink has, of whole chunks. */
+/* Bytes of whole chunks in the sink. */
 uint64_t age_writer_stored(const struct age_writer *w);
 
 /*
- * What was written so far, decrypted again, to be read until the next write: `stored` is what the
- * sink has, borrowed. Owned by the writer.
+ * What was written so far, decrypted, to be read until the next write: `stored` is the sink's
+ * content, borrowed. Owned by the writer.
  */
 struct blob *age_writer_blob(struct age_writer *w, struct blob *stored);
 
@@ -119,7 +126,9 @@ struct blob *age_writer_blob(struct age_writer *w, struct blob *stored);
  * Reading
  */
 
-/* Does it begin like one? `p`: its first `len` bytes, AGE_MAGIC_SIZE if it has so many. */
+/*
+ * Does it begin like an age file? `p`: its first `len` bytes, AGE_MAGIC_SIZE if it has that many.
+ */
 #define AGE_MAGIC      "age-encryption.org/"
 #define AGE_MAGIC_SIZE (sizeof(AGE_MAGIC) - 1)
 
@@ -131,30 +140,30 @@ static inline bool age_is_magic(const void *p, size_t len)
 /* How the encryption of a file ends. */
 struct age_end {
 	bool whole;      /* with the last chunk */
-	uint64_t cut;    /* bytes behind the last whole chunk that are of no use; of `!whole` */
-	bool damaged;    /* chunks in it are no content of this file */
+	uint64_t cut;    /* if not whole: useless bytes after the last whole chunk */
+	bool damaged;    /* it has chunks that are not this file's content */
 	uint64_t offset; /* of the first of these in the stored file */
 };
 
 /*
- * A file that can be read anywhere. Content up to its end, or, where that is missing, all whole
- * chunks.
+ * A file that can be read at any offset: its content up to the end or, if that is missing, all
+ * whole chunks.
  *
- * A damaged chunk reads as zeros, so that what is behind it can be read: this is for content that
- * has hashes of its own. What does not pass the check of its tag is never handed out.
+ * A damaged chunk reads as zeros, so that what follows can be read: this is for content with hashes
+ * of its own. Content whose tag does not match is never returned.
  */
 struct age_reader;
 
 /*
  * ST_CORRUPT for a header that breaks a rule, or was cut off or changed; ST_INPUT if it is for
- * others: no identity fits, there is a passphrase. `stored` stays the caller's.
+ * others: no identity matches, or it has a passphrase. `stored` stays the caller's.
  */
 enum status age_reader_create(struct blob *stored, const struct age_identities *x,
 			      struct age_reader **ret, struct err *e);
 void age_reader_destroy(struct age_reader *r); /* NULL is fine */
 /* Any number of threads may read it, if they may read `stored`. */
 struct blob *age_reader_blob(struct age_reader *r);
-void age_reader_end(struct age_reader *r, struct age_end *ret); /* damage: as far as it was read */
+void age_reader_end(struct age_reader *r, struct age_end *ret); /* damage so far */
 
 /* The same for what can only be read forward. */
 struct age_stream;
@@ -168,8 +177,8 @@ enum status age_stream_next(struct age_stream *s, const uint8_t **ret, size_t *r
 void age_stream_end(const struct age_stream *s, struct age_end *ret); /* after ST_END */
 
 /*
- * How many bytes of content a whole file of `body` bytes behind its nonce has; false if there is no
- * such file.
+ * The content size of a whole file with `body` bytes after its nonce; false if no file has that
+ * size.
  */
 bool age_content_size(uint64_t body, uint64_t *ret);
 

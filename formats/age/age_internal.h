@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of formats/age/age.h share: keys, a header as text, a chunk. */
+/* Shared by the files of formats/age/: keys, the header's text, chunks. */
 #ifndef RAMSEAL_FORMATS_AGE_INTERNAL_H
 #define RAMSEAL_FORMATS_AGE_INTERNAL_H
 
@@ -45,8 +45,8 @@ enum status age__header_write(const struct age_recipients *to,
 			      size_t *ret_len, struct err *e);
 
 /*
- * The header at the front of `text`. ST_END: there is only a part of it. Otherwise the file key as
- * age_reader_create() says, and how long the header is.
+ * Opens the header at the start of `text`. ST_END: it is incomplete. Otherwise returns the file
+ * key, with the statuses of age_reader_create(), and the header's length.
  */
 enum status age__header_open(const char *text, size_t len, const struct age_identities *x,
 			     uint8_t ret_file_key[static AGE__FILE_KEY_SIZE], size_t *ret_len,
@@ -67,7 +67,9 @@ void age__payload_deinit(struct age__payload *p);
 /* `out` has room for `len` bytes and the tag. */
 void age__chunk_seal(const struct age__payload *p, uint64_t number, bool last, const void *in,
 		     size_t len, uint8_t *out);
-/* `len` with the tag; `out` can be `in`. False, and `out` is of no use: it is something else. */
+/*
+ * `len` with the tag; `out` can be `in`. False if the tag does not match; `out` is then undefined.
+ */
 bool age__chunk_open(const struct age__payload *p, uint64_t number, bool last, const uint8_t *in,
 		     size_t len, uint8_t *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays that grow by one element at a time, and so double: each owner keeps its own pointer, count
- * and room, and asks for ARRAY_ROOM() before it adds one. And sorting where they lie, and searching
- * what is sorted.
+ * Arrays that grow by one element at a time and double their room: each owner keeps its own
+ * pointer, count and room, and calls ARRAY_ROOM() before adding an element. Also sorting in place,
+ * and searching in sorted arrays.
  */
 #ifndef RAMSEAL_BASE_ARRAY_H
 #define RAMSEAL_BASE_ARRAY_H
@@ -10,13 +10,13 @@
 #include <stddef.h>
 
 /*
- * `at`, which has room for *room elements of `size` bytes (NULL and 0 at first), moved to where
- * there is room for more. The caller owns the result in place of `at`. NULL without memory, or
- * where the size has no number: `at` and *room are as they were.
+ * Moves `at`, which has room for *room elements of `size` bytes (NULL and 0 at first), to where
+ * there is room for more. The caller owns the result instead of `at`. NULL if out of memory or if
+ * the size overflows; `at` and *room are then unchanged.
  */
 void *array_grow(void *at, size_t *room, size_t size);
 
-/* Has `at`, with `count` elements, room for one more? If not, it is grown. False without memory. */
+/* Makes sure that `at`, with `count` elements, has room for one more. False if out of memory. */
 #define ARRAY_ROOM(at, count, room)                                                                \
 	__extension__({                                                                            \
 		void *grown_ = (at);                                                               \
@@ -36,7 +36,7 @@ void array_sort(void *at, size_t count, size_t size, int (*compare)(const void *
 
 /*
  * Binary search: the first number `i` below `count` for which `condition` holds, or `count` if it
- * holds for none. It must hold for all behind that one, as where elements are sorted:
+ * holds for none. It must hold for all after that one, as in a sorted array:
  *
  *	FIRST_WHERE(i, n, at[i].end > x)          the first element that ends behind x
  *	FIRST_WHERE(i, n, at[i].start > x) - 1    the last one that starts at x or before it

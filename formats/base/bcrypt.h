@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bcrypt.dll, from System32 and nowhere else. It is not among the DLLs that Windows takes from
- * there whatever is asked (KnownDLLs), and so is not imported: the loader would take one that
- * somebody has put beside our file. Windows only.
+ * bcrypt.dll, only from System32. It is not among the DLLs that Windows always loads from there
+ * (KnownDLLs), so it is not imported: the loader would accept one that somebody put beside our
+ * file. Windows only.
  */
 #ifndef RAMSEAL_BASE_BCRYPT_H
 #define RAMSEAL_BASE_BCRYPT_H
@@ -29,7 +29,7 @@ struct bcrypt {
 #undef X
 };
 
-/* The functions, for as long as the program runs. ST_SYSTEM. From any thread. */
+/* The functions are valid as long as the program runs. ST_SYSTEM. Any thread. */
 enum status bcrypt_load(struct bcrypt *ret, struct err *e);
 
 #endif

@@ -98,7 +98,7 @@ static inline const uint8_t *cur_bytes(struct cursor *c, size_t len)
 		c->left = 0;
 		return NULL;
 	}
-	if (len) /* where there is nothing there may be no address to add to */
+	if (len) /* an empty buffer may have no address to add to */
 		c->at += len;
 	c->left -= len;
 	return p;
@@ -128,13 +128,13 @@ static inline uint64_t cur_le64(struct cursor *c)
 	return p ? get_le64(p) : 0;
 }
 
-/* Of a text that people wrote: between its words. */
+/* White space between words that people wrote. */
 static inline bool byte_is_blank(uint8_t c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* What LZ77 calls a match: byte by byte, because it may reach into what it writes. */
+/* Copies an LZ77 match byte by byte, because it may overlap its own output. */
 static inline void bytes_repeat(uint8_t *to, size_t distance, size_t length)
 {
 	for (size_t i = 0; i < length; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fuzzer cannot guess a checksum, so that no change of a file's bytes would get past the first.
- * Its build (-Dfuzzing=true, and no other: agent/main.c refuses it) takes sums of contents as
- * right. The name is libFuzzer's own.
+ * A fuzzer cannot guess a checksum, so no changed file would get past the first one. The fuzzers'
+ * build (-Dfuzzing=true, and no other: agent/main.c refuses it) accepts all checksums of contents.
+ * The name is libFuzzer's own.
  */
 #ifndef RAMSEAL_BASE_CHECKS_SUMS_H
 #define RAMSEAL_BASE_CHECKS_SUMS_H

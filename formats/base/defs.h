@@ -20,7 +20,7 @@
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #endif
 
-/* The page of x86-64. Page states, holes and unreadable memory are counted in it. */
+/* The page of x86-64, and the unit of page states, holes and unreadable memory. */
 #define PAGE_SHIFT       12
 #define PAGE_SIZE        ((size_t)1 << PAGE_SHIFT)
 
@@ -47,7 +47,8 @@
 	})
 
 /*
- * The name of a value of an enum, out of its map of X(name, text); `otherwise` of one that is none:
+ * The name of a value of an enum, out of its map of X(name, text); `otherwise` for an invalid
+ * value:
  *
  *	return NAME_IN(PTE_STATE_MAP, state, "?");
  */

@@ -93,8 +93,8 @@ enum status err_set(struct err *e, enum status st, const char *fmt, ...) PRINTF_
 enum status err_add(struct err *e, enum status st, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /*
- * The border to the C library: `errnum` becomes "context: text". The status is the caller's
- * choice, because only he knows whether this was a source, an input or an output.
+ * The border to the C library: `errnum` becomes "context: text". The caller chooses the status,
+ * because only the caller knows whether this was a source, an input or an output.
  */
 enum status err_from_errno(struct err *e, enum status st, int errnum, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);

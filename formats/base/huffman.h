@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Canonical prefix codes, and bits from the top of little-endian 16-bit words: what Windows'
- * XPRESS Huffman ([MS-XCA] 2.2) and LZX share.
+ * Canonical prefix codes, and bits from the top of little-endian 16-bit words, shared by Windows'
+ * XPRESS Huffman ([MS-XCA] 2.2) and LZX.
  */
 #ifndef RAMSEAL_BASE_HUFFMAN_H
 #define RAMSEAL_BASE_HUFFMAN_H
@@ -15,7 +15,7 @@
 #define HUFFMAN_FAST_BITS   9
 
 /*
- * Bits behind the end are zeros. They may be looked at, because words are loaded before they are
+ * Bits after the end are zeros. They may be loaded, because words are loaded before they are
  * needed; word_bits_bad() says whether one was used.
  */
 struct word_bits {
@@ -23,7 +23,7 @@ struct word_bits {
 	size_t left;      /* bytes that are not loaded */
 	uint32_t loaded;  /* bits, from the top */
 	unsigned count;   /* of them */
-	unsigned missing; /* of them, from behind the end */
+	unsigned missing; /* of them, from after the end */
 	bool bad;
 };
 
@@ -35,17 +35,17 @@ void word_bits_load(struct word_bits *b);
 /* `count`: 0 to 16. */
 unsigned word_bits_take(struct word_bits *b, unsigned count);
 
-/* Bytes that stand between the words, where the next word would be loaded. */
+/* A byte between the words, where the next word would be loaded. */
 uint8_t word_bits_byte(struct word_bits *b);
 uint16_t word_bits_word(struct word_bits *b);
 
 /*
- * To the next word; where that is where we are, to the one after it. Afterwards `at` and `left` are
- * what follows, and no bits are loaded.
+ * Moves to the next word, even from the start of a word. Afterwards `at` and `left` are what
+ * follows, and no bits are loaded.
  */
 void word_bits_align(struct word_bits *b);
 
-/* More was taken than there is. */
+/* More bits were taken than there are. */
 bool word_bits_bad(const struct word_bits *b);
 
 struct huffman {
@@ -58,16 +58,19 @@ struct huffman {
 
 /*
  * `lengths`: bits of each symbol's code, 0 for none; HUFFMAN_LENGTH_MAX and HUFFMAN_SYMBOLS_MAX at
- * most. False if there are more codes than bits. There may be fewer: bits that are no code are bad.
+ * most. False if the codes do not fit. They may be incomplete: bits that are not a code are bad.
  */
 bool huffman_init(struct huffman *h, const uint8_t *lengths, size_t symbols);
 
-/* The next symbol, and a bit is loaded for each that it took. 0, and b->bad, if it is none. */
+/*
+ * The next symbol; bits are loaded again for those it used. 0, and b->bad, if the bits are not a
+ * code.
+ */
 unsigned huffman_next(const struct huffman *h, struct word_bits *b);
 
 /*
- * Copies a match of `length` bytes in `out`, `at` bytes of `size` being there. False if it begins
- * in front of `out`, or ends behind its end.
+ * Copies a match of `length` bytes within `out`, which has `at` of `size` bytes so far. False if it
+ * begins before `out` or ends after its end.
  */
 bool match_copy(uint8_t *out, size_t at, size_t size, size_t distance, size_t length);
 

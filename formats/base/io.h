@@ -16,9 +16,9 @@ struct sink {
 	enum status (*write)(struct sink *s, const void *p, size_t len, struct err *e);
 	/* Appends zeros, as a hole where it can. NULL: sink_skip() writes them. */
 	enum status (*skip)(struct sink *s, uint64_t len, struct err *e);
-	/* Drops what lies behind the first `len` bytes, after a failed write. NULL: it cannot. */
+	/* Drops everything after the first `len` bytes, after a failed write. NULL: it cannot. */
 	enum status (*cut)(struct sink *s, uint64_t len, struct err *e);
-	/* Other bytes in the place of `len` that were written, or skipped. NULL: it cannot. */
+	/* Replaces `len` bytes that were written or skipped. NULL: it cannot. */
 	enum status (*rewrite)(struct sink *s, uint64_t offset, const void *p, size_t len,
 			       struct err *e);
 };
@@ -31,7 +31,7 @@ static inline enum status sink_write(struct sink *s, const void *p, size_t len, 
 /* Appends `len` zero bytes. */
 enum status sink_skip(struct sink *s, uint64_t len, struct err *e);
 
-/* ST_OUTPUT if the sink cannot take anything back. */
+/* ST_OUTPUT if the sink cannot drop anything. */
 enum status sink_cut(struct sink *s, uint64_t len, struct err *e);
 
 /* Writes to a descriptor that stays the caller's. ST_OUTPUT with the reason on failure. */
@@ -56,29 +56,27 @@ void mem_sink_init(struct mem_sink *s, size_t limit);
 void mem_sink_deinit(struct mem_sink *s);
 
 /*
- * Where bytes come from. read_at() fills as much of `len` as there is: *got < len only at the
- * end of the blob. An I/O error is ST_INPUT.
+ * Where bytes come from. read_at() fills as much of `len` as it has: *got < len only at the end of
+ * the blob. An I/O error is ST_INPUT.
  */
 struct blob {
 	enum status (*read_at)(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
 			       struct err *e);
 	/*
-	 * Of a stream, whose end is not known beforehand: reads on until it has `end` bytes, or
-	 * knows how many there are. See blob_reach(). NULL: the size is known.
+	 * For a stream whose end is not known yet: reads on until it has `end` bytes or has found
+	 * the end. See blob_reach(). NULL: the size is known.
 	 */
 	enum status (*reach)(struct blob *b, uint64_t end, struct err *e);
-	uint64_t size; /* bytes; BLOB_ENDLESS as long as the end of a stream was not seen */
-	/*
-	 * A disk: its size is not the length of what was written to it, and old bytes follow that.
-	 */
+	uint64_t size; /* bytes; BLOB_ENDLESS until the end of a stream is found */
+	/* A disk: its size is not the length of what was written to it, and old bytes follow. */
 	bool device;
 };
 
 #define BLOB_ENDLESS UINT64_MAX
 
 /*
- * Afterwards b->size can be compared with `end`, and with all that is below it. BLOB_ENDLESS: the
- * size is known then. Of a stream that is read to there, what lies before may be gone.
+ * Afterwards b->size can be compared with `end` and anything below it. With BLOB_ENDLESS as `end`,
+ * the size is known afterwards. What a stream had before that place may be gone.
  */
 static inline enum status blob_reach(struct blob *b, uint64_t end, struct err *e)
 {
@@ -89,8 +87,8 @@ static inline enum status blob_reach(struct blob *b, uint64_t end, struct err *e
 enum status blob_read(struct blob *b, uint64_t off, void *p, size_t len, struct err *e);
 
 /*
- * ST_INPUT for a FIFO or a socket: to open one waits for its other end, for ever if need be, and
- * none can be read at an offset. What is not there is ST_OK: opening it says why.
+ * ST_INPUT for a FIFO or a socket: opening one can wait for its other end forever, and neither can
+ * be read at an offset. ST_OK if there is nothing: opening it will say why.
  */
 enum status input_is_no_pipe(const char *path, struct err *e);
 
@@ -101,13 +99,13 @@ struct file_blob {
 };
 
 enum status file_blob_open(struct file_blob *b, const char *path, struct err *e);
-/* The same over a descriptor that is open already; it is owned also when this fails. */
+/* The same for an open descriptor, which is owned even if this fails. */
 enum status file_blob_take(struct file_blob *b, int fd, struct err *e);
 void file_blob_deinit(struct file_blob *b);
 
 /*
- * All of a regular file that has `max` bytes at most, for free(); a NUL stands behind the
- * `*ret_len` bytes. ST_INPUT with the path, if it cannot be read or is longer.
+ * A whole regular file of at most `max` bytes, for free(); a NUL follows the `*ret_len` bytes.
+ * ST_INPUT with the path if it cannot be read or is longer.
  */
 enum status file_load(const char *path, size_t max, char **ret, size_t *ret_len, struct err *e);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a thread that hangs may still write to, and that was given up: it stays until the program
- * ends, and somebody points to it, so that whoever looks for leaks sees that it is none.
+ * Memory that an abandoned, hanging thread may still write to. It is kept until the program ends,
+ * with a pointer to it so that leak checkers do not report it.
  */
 #ifndef RAMSEAL_BASE_LEFT_H
 #define RAMSEAL_BASE_LEFT_H

@@ -12,9 +12,9 @@
 
 /*
  * Decodes the block `in`, which ends where the input does. *ret_size: how many bytes of `out` were
- * written. False: the input is cut, has no end as blocks have it, does not fit into `out`, or has a
- * match that reaches in front of the output; `out` then holds anything. Nothing is allocated; the
- * time is that of writing `out_size` bytes and of reading `in_size`.
+ * written. False: the input is truncated, does not end as a block must, does not fit into `out`, or
+ * has a match that begins before the output; the content of `out` is then undefined. Nothing is
+ * allocated; the time is linear in `out_size` and `in_size`.
  */
 bool lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size, size_t *ret_size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MD5 (RFC 1321) and SHA-1 (FIPS 180-4) of the same bytes: what the E01 format has room for. Both
- * are broken against an attacker; ramseal's own container has neither.
+ * MD5 (RFC 1321) and SHA-1 (FIPS 180-4) of the same bytes, the hashes of the E01 format. Both are
+ * broken; ramseal's own container uses neither.
  */
 #ifndef RAMSEAL_BASE_MD5_SHA1_H
 #define RAMSEAL_BASE_MD5_SHA1_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NtQuerySystemInformation() and RtlGetVersion() answer on x64, as bytes. Asking is for
- * Windows alone (win32.h, and driver-interface/nt.h where the answer decides about a driver); what
- * came is read here, on any system, so that the answers of every release can be tested anywhere.
+ * What NtQuerySystemInformation() and RtlGetVersion() answer on x64, as bytes. Only Windows code
+ * asks (win32.h, and driver-interface/nt.h where the answer decides about a driver); the answers
+ * are parsed here, so those of every release can be tested on any system.
  *
- * An answer may be longer than the structure that is known here, because releases add fields at its
- * end; what is behind the known ones is not looked at. It may be shorter: a function says false of
- * one that lacks what it needs. Nothing outside of the answer is ever read.
+ * An answer may be longer than the structure known here, because releases add fields at its end;
+ * those are ignored. It may be shorter: a function returns false if it lacks what it needs. Nothing
+ * outside the answer is ever read.
  *
  * Source of the layouts, unless one is named: phnt (github.com/winsiderss/phnt), ntexapi.h and
  * ntldr.h.
@@ -18,7 +18,7 @@
 
 #include "formats/base/range.h"
 
-/* SYSTEM_INFORMATION_CLASS, and the release since which there is one. */
+/* SYSTEM_INFORMATION_CLASS, and the first release that has it. */
 enum nt_class {
 	NT_PROCESSES = 5,        /* SystemProcessInformation */
 	NT_MODULES = 11,         /* SystemModuleInformation */
@@ -31,20 +31,25 @@ enum nt_class {
 		196, /* SystemKernelVaShadowInformation; 10 1803, and patches of January 2018 */
 };
 
-/* NTSTATUS (ntstatus.h) of such a question. */
+/* NTSTATUS values (ntstatus.h) of such calls. */
 #define NT_SUCCESS_STATUS       UINT32_C(0)
 #define NT_NOT_IMPLEMENTED      UINT32_C(0xc0000002)
 #define NT_INVALID_INFO_CLASS   UINT32_C(0xc0000003)
 #define NT_INFO_LENGTH_MISMATCH UINT32_C(0xc0000004)
 #define NT_BUFFER_TOO_SMALL     UINT32_C(0xc0000023)
 
-/* A UNICODE_STRING inside of an answer: UTF-16, not ended by a zero. NULL: none, or not inside. */
+/*
+ * A UNICODE_STRING inside an answer: UTF-16 without a terminating zero. NULL: none, or outside the
+ * answer.
+ */
 struct nt_text {
 	const uint8_t *at;
 	size_t len; /* bytes */
 };
 
-/* An answer of several entries. `address`: where it stood when it was given, for its pointers. */
+/*
+ * An answer with several entries. `address`: where it was when Windows filled it, for its pointers.
+ */
 struct nt_list {
 	const uint8_t *at;
 	size_t len;
@@ -60,7 +65,7 @@ struct nt_process {
 	struct nt_text name;
 };
 
-/* The next entry; false behind the last, and at one that is not whole. */
+/* The next entry; false after the last, and at an incomplete one. */
 bool nt_process_next(struct nt_list *l, struct nt_process *ret);
 
 /* SYSTEM_PAGEFILE_INFORMATION, which is also the front of SYSTEM_PAGEFILE_INFORMATION_EX. */
@@ -70,13 +75,14 @@ struct nt_page_file {
 };
 
 /*
- * Also false at one whose name is not inside: it may be any file, and those behind it any number.
+ * Also false at an entry whose name is outside the answer: it could be any file, and later ones
+ * could have any number.
  */
 bool nt_page_file_next(struct nt_list *l, struct nt_page_file *ret);
 
 /* RTL_PROCESS_MODULES: the first module, which is the kernel. */
 struct nt_kernel {
-	uint64_t base; /* 0: Windows does not tell it to everyone (24H2 wants SeDebugPrivilege) */
+	uint64_t base; /* 0: not told (24H2 requires SeDebugPrivilege) */
 	uint32_t size;
 	char path[256];
 };
@@ -86,7 +92,7 @@ bool nt_kernel_read(const void *answer, size_t len, struct nt_kernel *ret);
 /*
  * PF_MEMORY_RANGE_INFO_V1 and _V2 (phnt, ntpfapi.h), the answer to SuperfetchMemoryRangesQuery.
  * Ranges are appended as they come. ST_CORRUPT if they make no sense: none, cut short, empty ones,
- * or page numbers of no physical address.
+ * or page numbers beyond physical addresses.
  */
 #define NT_SUPERFETCH_VERSION 45
 #define NT_SUPERFETCH_MAGIC   UINT32_C(0x6B756843) /* "Chuk" */
@@ -113,7 +119,7 @@ bool nt_code_integrity_read(const void *answer, size_t len, uint32_t *ret_option
 
 /*
  * SYSTEM_ISOLATED_USER_MODE_INFORMATION: two bytes of flags in front, the first one in bits 0 to 7.
- * All of them by name: agent/collect/host/system_answers.h.
+ * agent/collect/host/system_answers.h names them all.
  */
 #define NT_ISOLATION_SIZE 16
 #define NT_SECURE_KERNEL  0x0001 /* SecureKernelRunning */
@@ -125,7 +131,7 @@ bool nt_isolation_read(const void *answer, size_t len, uint32_t *ret_flags);
 
 struct nt_kva_shadow {
 	bool on;                  /* KvaShadowEnabled: processes have two roots */
-	bool told;                /* bits from here on are told: not before July 2018 */
+	bool told;                /* the fields from here on are set: since July 2018 */
 	unsigned invalid_pte_bit; /* InvalidPteBit: the mask of page tables is this bit; 0: none */
 	uint32_t flags;           /* all of it */
 };

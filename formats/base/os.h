@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The few calls that POSIX and Windows have under different names or with different manners. Paths
- * are UTF-8 everywhere; on Windows they may be longer than 260 characters, and files are binary.
- * What is more than a call has a file of its own for each system.
+ * The few calls that have different names or behaviour on POSIX and Windows. Paths are UTF-8
+ * everywhere; on Windows they may be longer than 260 characters, and files are binary. Anything
+ * longer than a call has a file of its own for each system.
  */
 #ifndef RAMSEAL_BASE_OS_H
 #define RAMSEAL_BASE_OS_H
@@ -18,16 +18,14 @@
 /* Bytes of os_huge_buffer(): a huge page of x86-64. */
 #define OS_HUGE_BUFFER   ((size_t)2 << 20)
 
-/* Buffers that begin at a multiple of the page, as reads past the cache want them. */
+/* Buffers aligned to the page, as direct I/O needs them. */
 #define _cleanup_buffer_ CLEANUP(cleanup_buffer)
 
 #ifdef _WIN32
 
 #include <malloc.h>
 
-/*
- * open() with O_RDONLY or O_RDWR of something that exists; others may read, rename and delete it.
- */
+/* open() with O_RDONLY or O_RDWR of an existing file; others may read, rename and delete it. */
 int os_open(const char *path, int flags);
 ssize_t os_pread(int fd, void *p, size_t len, uint64_t off);
 int os_sync(int fd);                   /* fsync() */
@@ -35,7 +33,7 @@ int os_truncate(int fd, uint64_t len); /* ftruncate() */
 bool os_exists(const char *path);
 int os_remove(const char *path); /* unlink() */
 
-/* Here os_open() refuses a pipe, because to open one does not wait. */
+/* Here os_open() refuses pipes: opening one does not block. */
 static inline bool os_is_pipe(const char *path)
 {
 	return false;

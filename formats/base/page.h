@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of one page of a stream. Unreadable memory is data: a page of zeros and a page
+ * What is known about one page of a stream. Unreadable memory is data: a page of zeros and a page
  * that nobody could read never look alike, from the driver to the container to the exports.
  */
 #ifndef RAMSEAL_BASE_PAGE_H
@@ -21,21 +21,21 @@ enum page_state {
 };
 
 /*
- * Why a page was not tried. The numbers are the container's, but for 0: no container may hold it.
+ * Why a page was not tried. The numbers are the container's, except 0, which no container may hold.
  */
 enum skip_reason {
 	SKIP_NOT_CAPTURED =
-		0, /* nothing is there: the acquisition ended, or was cut off, before it */
-	SKIP_NOT_MAPPED = 1,    /* the RAM map names it, the source does not offer it */
+		0, /* not in the container: the acquisition ended or was cut off before it */
+	SKIP_NOT_MAPPED = 1,    /* in the RAM map, but not offered by the source */
 	SKIP_SOURCE_FAILED = 2, /* the source had failed for good before its turn came */
 	SKIP_INTERRUPTED = 3,   /* the user stopped the acquisition before its turn came */
-	SKIP_BEYOND_INIT = 4,   /* behind a file's initialised size: the disk holds older data */
+	SKIP_BEYOND_INIT = 4,   /* beyond a file's initialised size: the disk holds older data */
 	SKIP_REASONS
 };
 
 struct page_status {
 	uint32_t state;  /* enum page_state */
-	uint32_t detail; /* see the states; 0 where they name nothing */
+	uint32_t detail; /* see the states; otherwise 0 */
 };
 
 static inline bool page_status_same(struct page_status a, struct page_status b)
@@ -43,14 +43,14 @@ static inline bool page_status_same(struct page_status a, struct page_status b)
 	return a.state == b.state && a.detail == b.detail;
 }
 
-/* Pages whose content is not there; page_reads_as_zeros() tells which of them need none. */
+/* Pages without content; page_reads_as_zeros() says which of them need none. */
 static inline bool page_is_gap(struct page_status s)
 {
 	return s.state == PAGE_UNREADABLE || s.state == PAGE_SKIPPED;
 }
 
 /*
- * Pages that the system itself shows as zeros. What lies behind a file's initialised size was not
+ * Pages that the system itself shows as zeros. What is beyond a file's initialised size was not
  * read from the disk, but no reader of the file would see it (NTFS: "valid data length").
  */
 static inline bool page_reads_as_zeros(struct page_status s)

@@ -31,7 +31,7 @@ enum status range_list_add(struct range_list *l, uint64_t first, uint64_t last, 
 /* Makes `to` a copy of `from`, replacing what it held. */
 enum status range_list_copy(struct range_list *to, const struct range_list *from, struct err *e);
 
-/* What range_list_tidy() had to do. All zero: the list was a proper map already. */
+/* What range_list_tidy() had to fix. All zero: the list already was a proper map. */
 struct range_faults {
 	size_t unsorted;    /* ranges that began before their predecessor */
 	size_t overlapping; /* ranges that shared addresses with another (counted once each) */
@@ -58,11 +58,13 @@ uint64_t range_list_bytes(const struct range_list *l);
 /* True if both name the same addresses, however they are cut. Both must be tidy. */
 bool range_list_same(const struct range_list *a, const struct range_list *b);
 
-/* Appends what of `a` is not in `b`. Both must be tidy; so is what is appended. */
+/* Appends the parts of `a` that are not in `b`. Both must be tidy; so is the result. */
 enum status range_list_subtract(const struct range_list *a, const struct range_list *b,
 				struct range_list *ret, struct err *e);
 
-/* The number of the first range that ends at `addr` or behind it, or the count. As below. */
+/*
+ * The index of the first range that ends at or after `addr`, or the count. The list must be tidy.
+ */
 size_t range_list_from(const struct range_list *l, uint64_t addr);
 
 /* The range that holds `addr`, or NULL. The list must be tidy. O(log n). */

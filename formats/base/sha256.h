@@ -26,7 +26,7 @@ void sha256_of(struct sha256 *h, const void *p, size_t len, uint8_t ret[static S
 
 /* 64 lower-case digits and a NUL. */
 void sha256_hex(const uint8_t digest[static SHA256_SIZE], char ret[static SHA256_HEX_SIZE]);
-/* For who has no object at hand. As sha256_create(). */
+/* The same without an object. Fails as sha256_create(). */
 enum status sha256_hex_of(const void *p, size_t len, char ret[static SHA256_HEX_SIZE],
 			  struct err *e);
 

@@ -19,12 +19,12 @@ struct utc {
 /* False if there is no such time. */
 bool utc_seconds(const struct utc *t, uint64_t *ret);
 
-/* Of times beyond the year 9999 its last second. */
+/* Times after the year 9999 become its last second. */
 struct utc utc_of(uint64_t seconds);
 
 /*
  * "20261122134347": four digits of the year, then two each of the next fields; `n` counts them all
- * (3: a day, 6: to the second). False if other bytes are there.
+ * (3: a day, 6: to the second). False if it has other bytes.
  */
 bool utc_from_digits(const char *p, size_t n, struct utc *ret);
 
@@ -32,7 +32,7 @@ bool utc_from_digits(const char *p, size_t n, struct utc *ret);
 #define UTC_RFC3339_SIZE sizeof("2026-11-20T05:30:12.000000042Z")
 void utc_rfc3339(uint64_t ns, char ret[static UTC_RFC3339_SIZE]);
 
-/* Exactly such a text, of UTC_RFC3339_SIZE - 1 bytes; false if it is another, or after 2554. */
+/* Accepts exactly such a text of UTC_RFC3339_SIZE - 1 bytes; false for any other, or after 2554. */
 bool utc_parse_rfc3339(const char *p, size_t len, uint64_t *ret_ns);
 
 #endif

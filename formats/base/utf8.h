@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
- */
+/* UTF-8 as in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #ifndef RAMSEAL_BASE_UTF8_H
 #define RAMSEAL_BASE_UTF8_H
 
@@ -14,14 +12,14 @@ size_t utf8_length(const void *p, size_t left);
 
 bool utf8_valid(const void *p, size_t len);
 
-/* Of a character that utf8_length() knows. */
+/* For a character that utf8_length() accepted. */
 uint32_t utf8_code_point(const void *p, size_t length);
 
 /*
- * Whether a character is not to be shown as it is: a control character (C0, DEL, C1, which some
+ * Must a character not be shown as it is? True for a control character (C0, DEL, C1, which some
  * terminals obey), a format character of Unicode (category Cf: joiners, marks and overrides of
  * direction, tags), a line or paragraph separator, a variation selector, a filler, or what XML does
- * not allow (XML 1.0, 2.2). The one list for terminals, JSON, file names and reports.
+ * not allow (XML 1.0, 2.2). Terminals, JSON, file names and reports all use this list.
  */
 bool utf8_is_hidden(uint32_t code_point);
 

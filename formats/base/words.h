@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of words for people: what a message offers in place of a word that is wrong. */
+/* Lists of words in messages, and suggestions for a misspelt word. */
 #ifndef RAMSEAL_BASE_WORDS_H
 #define RAMSEAL_BASE_WORDS_H
 
 #include <stddef.h>
 
-/* The i-th word, or NULL behind the last. `of` is what words_join() was given. */
+/* The i-th word, or NULL after the last. `of` is what words_join() was given. */
 typedef const char *words_at(const void *of, size_t i);
 
 /*
@@ -16,16 +16,16 @@ void words_join(words_at *word, const void *of, const char *between, const char 
 		size_t size);
 
 /*
- * The word that the first `len` bytes of `text` were meant to be, or NULL if none is near. Near is
- * what at most a third of the longer of the two tells apart (Damerau-Levenshtein, small and capital
- * letters alike), or the only word that begins so. Of several the nearest, then the one with the
- * same first letter, then the first. Words of the list that begin with no letter are none.
+ * The word that the first `len` bytes of `text` were meant to be, or NULL if none is close: that
+ * is, if the Damerau-Levenshtein distance, ignoring case, is more than a third of the longer word,
+ * and it is not the only word that begins like that. Of several, the closest wins, then one with
+ * the same first letter, then the first. Entries that do not begin with a letter are ignored.
  */
 const char *words_nearest(words_at *word, const void *of, const char *text, size_t len);
 
 /*
- * The end of a message that has said what is wrong: " (did you mean WORD?)", with `before` in front
- * of the word; or "", if none is near.
+ * The end of an error message: " (did you mean WORD?)", with `before` in front of the word; "" if
+ * no word is close.
  */
 #define WORDS_HINT_MAX 96
 void words_hint(words_at *word, const void *of, const char *before, const char *text, size_t len,

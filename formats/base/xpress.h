@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 /*
- * Decodes `in` into `out`, until `out` is full or the input ends where a match would follow, which
- * is how a stream says that it is over. *ret_size: how many bytes of `out` were written. False:
- * the input is cut, a match reaches in front of the output or beyond its end; `out` then holds
- * anything. Nothing is allocated; the time is that of writing `out_size` bytes.
+ * Decodes `in` into `out` until `out` is full or the input ends where a match would follow, which
+ * ends a stream. *ret_size: how many bytes of `out` were written. False: the input is truncated, or
+ * a match reaches before the output or beyond its end; the content of `out` is then undefined.
+ * Nothing is allocated; the time is linear in `out_size`.
  */
 bool xpress_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size,
 		   size_t *ret_size);

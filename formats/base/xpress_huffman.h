@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One table of codes is for so many bytes; longer streams, which have several, are not decoded. */
+/* The bytes of one table of codes; longer streams, which have several tables, are not decoded. */
 #define XPRESS_HUFFMAN_MAX ((size_t)1 << 16)
 
 /*
- * Decodes `in` into exactly `size` bytes, XPRESS_HUFFMAN_MAX at most. False: the input is cut or is
- * no such stream; `out` then holds anything. Nothing is allocated.
+ * Decodes `in` into exactly `size` bytes, XPRESS_HUFFMAN_MAX at most. False: the input is truncated
+ * or invalid; the content of `out` is then undefined. Nothing is allocated.
  */
 bool xpress_huffman_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t size);
 

@@ -12,13 +12,13 @@
  *	32       the stream, then u64 its bytes
  *
  * Blocks that are zeros from end to end are left out since 0.4.1 (1ff59e7): what no block covers
- * may be zeros as well as no memory. 0.16 and 0.17 (f8d5d9e to 12c2a71) wrote the headers of
- * those, with nothing behind them.
+ * may be zeros as well as no memory. 0.16 and 0.17 (f8d5d9e to 12c2a71) wrote the headers of those,
+ * with nothing after them.
  *
- * A length that is damaged hides where the next block begins. It is searched for, and believed
- * where the length in front of it fits the stream before, or where it leads through a whole block.
- * A header whose range has another length than its stream is left out with it: nothing tells which
- * of its addresses is wrong.
+ * A damaged length hides where the next block begins. That is searched for, and accepted if the
+ * length before it fits the stream before, or if a whole block follows. A header whose range and
+ * stream differ in length is left out with its stream: which of its addresses is wrong is not
+ * known.
  */
 #ifndef RAMSEAL_FORMATS_AVML_H
 #define RAMSEAL_FORMATS_AVML_H
@@ -35,28 +35,31 @@
 #define AVML_BLOCKS_MAX    ((size_t)1 << 20)
 
 /*
- * 4409f00 (2019) to 1ff59e7 (2022) wrote blocks of 100 MiB, all others smaller ones. A block that
- * is not whole and claims more is believed as far as its bytes go: its header may be the damage.
+ * 4409f00 (2019) to 1ff59e7 (2022) wrote blocks of 100 MiB, all others smaller ones. Of an
+ * incomplete block that claims more, only the bytes that are there count: its header may be
+ * damaged.
  */
 #define AVML_CLAIM_MAX     ((uint64_t)100 << 20)
 
-/* image.rs, MAX_BLOCK_SIZE: what is left out when it is zeros is no longer than that. */
+/* image.rs, MAX_BLOCK_SIZE: the longest range that is left out if it is zeros. */
 #define AVML_ZEROS_MAX     ((uint64_t)16 << 20)
 
-/* The stream is remembered at least so often: so much is walked before a page is found. */
+/*
+ * How far apart the remembered places of a stream are: at most this much is walked to find a page.
+ */
 #define AVML_POINT_PLAIN   ((uint64_t)256 << 10)
 #define AVML_POINT_STORED  ((uint64_t)1 << 20)
 
 /*
- * Bytes that the search for blocks behind damage may look at, for each byte of the file: it passes
- * over all of it once, and walks what it believes in again.
+ * Bytes that the search after damage may read for each byte of the file: it passes over everything
+ * once, and walks each plausible block again.
  */
 #define AVML_SEARCH_FACTOR 3
 
 struct avml_block {
 	struct range range; /* as the header has it: any address, any length */
-	uint64_t plain;     /* what avml_read() calls its first byte */
-	uint64_t present;   /* bytes of the range that it has; of the rest nothing is left */
+	uint64_t plain;     /* its first byte, as avml_read() counts */
+	uint64_t present;   /* bytes of the range that are there */
 };
 
 /* Where a chunk begins. */
@@ -71,7 +74,7 @@ enum avml_end {
 	AVML_WHOLE,
 	AVML_CUT,     /* inside a stream: the last block lacks its rest */
 	AVML_CUT_END, /* inside a header or a length: every block that is there is whole */
-	AVML_DAMAGED, /* no block was found any more: `rest` bytes are not read */
+	AVML_DAMAGED, /* no further block was found: `rest` bytes are not read */
 };
 
 struct avml {
@@ -84,7 +87,7 @@ struct avml {
 	uint64_t zeros;      /* of these: blocks without a stream */
 	uint64_t damaged;    /* places whose lengths are damaged */
 	uint64_t passed;     /* bytes between them and the next block */
-	uint64_t overstated; /* blocks that are not whole, and that their header calls too long */
+	uint64_t overstated; /* incomplete blocks with an impossibly long header */
 	enum avml_end end;
 	uint64_t rest;
 	uint64_t searched;
@@ -99,15 +102,15 @@ struct avml {
 
 /*
  * Walks all blocks, without unpacking any. ST_NOT_MINE if the blob does not begin with the magic,
- * ST_INPUT for another version, ST_CORRUPT if the first header is wrong; damage further on loses
- * nothing in front of it, see `end`. deinit also after a failure.
+ * ST_INPUT for another version, ST_CORRUPT if the first header is wrong; later damage loses nothing
+ * before it, see `end`. deinit also after a failure.
  */
 enum status avml_init(struct avml *a, struct blob *b, struct err *e);
 void avml_deinit(struct avml *a);
 
 /*
  * Bytes of memory, `plain` numbering those that are there as blocks[] tells. *got < len: the chunk
- * there is damaged (ST_CORRUPT), cannot be read (ST_INPUT), or is behind the last one (ST_OK).
+ * there is damaged (ST_CORRUPT), cannot be read (ST_INPUT), or is after the last one (ST_OK).
  */
 enum status avml_read(struct avml *a, uint64_t plain, void *buf, size_t len, size_t *got,
 		      struct err *e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Crash dumps of 64-bit Windows, as WinDbg, MemProcFS and volatility3 open them: a header of 8 KiB,
- * and pages back to back. Type 5 has a bitmap of the pages that are there, so that what is not is
- * missing for its reader, too. Type 1 has a list of at most 42 runs.
+ * and pages back to back. Type 5 has a bitmap of the pages it holds, so its readers know which are
+ * missing. Type 1 has a list of at most 42 runs.
  *
- * Microsoft documents none of it but the structures that it embeds. Layout: _DUMP_HEADER64 and
+ * Microsoft documents only the structures that it embeds. Layout: _DUMP_HEADER64 and
  * _SUMMARY_DUMP64 as in kdmp-parser (0vercl0k/kdmp-parser, src/lib/kdmp-parser-structs.h, fdbb9ef),
  * volatility3 (volatilityfoundation/volatility3, framework/symbols/windows/crash64.json and
  * crash_common.json, a1961401) and QEMU (qemu/qemu, include/qemu/win_dump_defs.h, a64b4e17), which
@@ -52,8 +52,8 @@
 extern const uint8_t dmp_segments[12];
 
 /*
- * Bytes that a debugger needs otherwise than they are in memory. Put in place only where memory is
- * what it was when this was made; then `done` is set.
+ * Bytes that a debugger needs to be different from memory. Applied only if the memory is still what
+ * it was when the patch was made; then `done` is set.
  */
 #define DMP_PATCH_MAX   2048
 #define DMP_PATCHES_MAX 8
@@ -67,21 +67,21 @@ struct dmp_patch {
 	bool done;
 };
 
-/* What the header says of the machine. 0 and NULL: not known. */
+/* What the header says about the machine. 0 and NULL: not known. */
 struct dmp_kernel {
 	uint64_t dtb;                                    /* physical; the kernel's */
 	uint64_t kdbg, pfn_database, modules, processes; /* virtual */
 	uint32_t build;
 	uint32_t processors;
-	bool has_times;       /* of KUSER_SHARED_DATA, and the two below as well */
+	bool has_times;       /* from KUSER_SHARED_DATA, like the two below */
 	uint64_t system_time; /* FILETIME */
 	uint64_t up_time;     /* 100 ns */
 	uint32_t product_type, suite_mask;
 	const uint8_t *context; /* DMP_CONTEXT_SIZE bytes */
 	/*
-	 * Type 5: those of the spec's ranges whose pages are there, tidy. NULL: all are, because
-	 * that is known only when they are read. What then has no content is left out in the end,
-	 * where the sink can rewrite the bitmap, and else filled.
+	 * Type 5: the parts of the spec's ranges whose pages are there, tidy. NULL: not known
+	 * before they are read. Then pages without content are removed from the bitmap at the end
+	 * if the sink can rewrite it, and filled otherwise.
 	 */
 	const struct range_list *present;
 	struct dmp_patch *patches; /* writers set `done` */
@@ -91,9 +91,9 @@ struct dmp_kernel {
 /* spec->own of both is a struct dmp_kernel, or NULL. */
 extern const struct image_format dmp_format, dmp_full_format;
 
-/* Puts it in place, if it lies in the page at `address` and finds there what it is made for. */
+/* Applies the patch if it is in the page at `address` and finds the original bytes there. */
 bool dmp_patch_apply(const struct dmp_patch *p, uint64_t address, uint8_t page[static PAGE_SIZE]);
-/* The same of all of them, which sets `done`; true if something was changed. */
+/* Applies all that fit and sets `done`; true if anything was changed. */
 bool dmp_patch_page(struct dmp_patch *at, size_t count, uint64_t address,
 		    uint8_t page[static PAGE_SIZE]);
 

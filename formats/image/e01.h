@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expert Witness Compression Format as EnCase 6 writes it (.E01), through libewf, which knows the
- * container; the work is ours: chunks are compressed by encode() on as many threads as there are,
- * and hashed as they are put.
+ * Expert Witness Compression Format as EnCase 6 writes it (.E01), through libewf, which writes the
+ * container. encode() compresses the chunks, on all threads, and put() hashes them.
  *
  * The media is the padded image: 512-byte sectors from physical address 0 to the end of the last
- * range, in chunks of 32 KiB. What was unreadable or skipped stands in the format's own list of
- * acquisition errors, counted in sectors. The media's size is written last, so that an image that
- * ends early is a proper, shorter one.
+ * range, in chunks of 32 KiB. Unreadable and skipped pages are in the format's own list of
+ * acquisition errors, in sectors. The media's size is written last, so that an image that ends
+ * early is a proper, shorter one.
  *
  * Format: libyal's "Expert Witness Compression Format (EWF)", documentation of libewf.
  */
@@ -17,15 +16,15 @@
 #include "formats/image/image.h"
 
 /*
- * Offsets within a segment are 31 bits in the format's first tables, and FAT32 ends at 4 GiB: below
- * 2 GiB every reader and every stick can take a file.
+ * Offsets within a segment are 31 bits in the format's first tables, and FAT32 ends at 4 GiB: a
+ * file below 2 GiB works with every reader and every stick.
  */
 #define E01_SEGMENT_DEFAULT ((uint64_t)2000 << 20)
 /* The smallest one of libewf's own ewfacquire is 1 MiB; its largest for EnCase 6 is 7.9 EiB. */
 #define E01_SEGMENT_MIN     ((uint64_t)1 << 20)
 #define E01_SEGMENT_MAX     ((uint64_t)1 << 60)
 
-/* What an examiner wants written into the image. NULL where there is nothing. */
+/* Texts that an examiner wants in the image, each may be NULL. */
 struct e01_text {
 	const char *case_number;
 	const char *evidence_number;

@@ -24,7 +24,7 @@
 #define ELF_MACHINE_X86_64 62
 #define ELF_PT_LOAD        1
 #define ELF_PT_NOTE        4
-#define ELF_NT_PRSTATUS    1  /* a processor's or a thread's registers; of the name "CORE" */
+#define ELF_NT_PRSTATUS    1  /* a processor's or a thread's registers; named "CORE" */
 #define ELF_FLAGS_RWX      7  /* p_flags */
 #define ELF_SHDR_INFO      44 /* offset of sh_info */
 
@@ -46,7 +46,7 @@
 /* Writes one: elf_writer.c. */
 extern const struct image_format elf_format;
 
-/* One PT_LOAD, as the file has it: nothing but the fit of `filesz` into `memsz` is judged. */
+/* One PT_LOAD as in the file; only that `filesz` fits into `memsz` is checked. */
 struct elf_segment {
 	uint64_t offset;
 	uint64_t vaddr;
@@ -59,14 +59,14 @@ struct elf_core {
 	struct elf_segment *loads; /* in the order of the file */
 	size_t n_loads;
 	size_t loads_room;
-	uint8_t *notes; /* the bytes of all PT_NOTE segments, one behind the other; or NULL */
+	uint8_t *notes; /* the bytes of all PT_NOTE segments, concatenated; or NULL */
 	size_t notes_size;
 };
 
 /*
- * ST_NOT_MINE if the blob is no ELF file at all, ST_INPUT if it is an ELF file of another kind
- * (class, byte order, machine, not a core), ST_CORRUPT if it is malformed. A core whose memory is
- * cut short is accepted: the headers say what is missing. deinit also after a failure.
+ * ST_NOT_MINE if the blob is not an ELF file, ST_INPUT if it is one of another kind (class, byte
+ * order, machine, not a core), ST_CORRUPT if it is malformed. A core whose memory is cut short is
+ * accepted: the headers say what is missing. deinit also after a failure.
  */
 enum status elf_core_init(struct elf_core *c, struct blob *b, struct err *e);
 void elf_core_deinit(struct elf_core *c);
@@ -79,16 +79,13 @@ struct elf_note {
 	size_t desc_size;
 };
 
-/*
- * One note after the other of bytes that may be anything. False at their end, and at a note that
- * reaches past it.
- */
+/* The next note in untrusted bytes. False at their end, and at a note that reaches past it. */
 bool elf_note_next(struct cursor *c, struct elf_note *ret);
 bool elf_note_is(const struct elf_note *n, const char *name);
 
 /*
- * The first note of that name: its description, or NULL. `notes` may hold anything; a note that
- * reaches past the end ends the search.
+ * The first note of that name: its description, or NULL. `notes` is untrusted; a note that reaches
+ * past the end ends the search.
  */
 const uint8_t *elf_note_find(const void *notes, size_t size, const char *name, size_t *ret_size);
 
@@ -100,7 +97,7 @@ void elf_note_put(void *at, const char *name, const void *desc, size_t desc_size
 /*
  * Linux's VMCOREINFO note is text, one KEY=VALUE a line (kernel/vmcore_info.c, before 6.9
  * kernel/crash_core.c). These look one key up, such as "SYMBOL(_stext)"; false if it is absent or
- * its value is no number of that base that fits.
+ * its value is not a number of that base or does not fit.
  */
 bool vmcoreinfo_hex(const void *text, size_t size, const char *key, uint64_t *ret);
 bool vmcoreinfo_decimal(const void *text, size_t size, const char *key, int64_t *ret);

@@ -15,11 +15,11 @@
 #include "formats/base/page.h"
 #include "formats/base/range.h"
 
-/* Pieces have at most so many pages, and never cross a multiple of that. */
+/* A piece has at most this many pages and never crosses a multiple of that. */
 #define IMAGE_PIECE_PAGES ((size_t)256)
 #define IMAGE_PIECE_BYTES (IMAGE_PIECE_PAGES * PAGE_SIZE)
 
-/* "Stored, not compressed", of formats that compress. */
+/* Do not compress, in formats that can. */
 #define IMAGE_LEVEL_STORE 0
 #define IMAGE_LEVEL_MAX   12 /* libdeflate's */
 
@@ -30,29 +30,29 @@
 #define IMAGE_UTS_TEXTS   6
 #define IMAGE_UTS_SIZE    65
 
-/* What a dump tells of the kernel whose memory it is. Zero: nothing is known. */
+/* What a dump says about the kernel. Zero: not known. */
 struct image_kernel {
 	const void *notes; /* PT_NOTE bytes, or NULL */
 	size_t notes_size;
 	uint64_t direct_map; /* virtual address at which the kernel maps physical address 0, or 0 */
-	/* Where it maps its own image, text and data; whole pages, and 0 bytes: not known. */
+	/* Where it maps its own image, text and data, in whole pages; 0 bytes: not known. */
 	uint64_t image_va;
 	uint64_t image_pa;
 	uint64_t image_bytes;
-	char uts[IMAGE_UTS_TEXTS][IMAGE_UTS_SIZE]; /* ended by a NUL, or as long as there is room */
+	char uts[IMAGE_UTS_TEXTS][IMAGE_UTS_SIZE]; /* NUL-terminated unless it fills the array */
 };
 
 /* What must be known before the first page: headers come first. All borrowed until destroy(). */
 struct image_spec {
 	const struct range_list *ranges; /* tidy: where there is memory, readable or not */
-	uint64_t end; /* padded images: the media's size in bytes; 0: behind the last range */
+	uint64_t end; /* padded images: the media's size in bytes; 0: the last range's end */
 
-	unsigned threads; /* encode() comes from so many */
-	bool sha256;      /* of the media, beside the hashes that the format has */
-	const char *base; /* of a format with files of its own: what their names begin with */
+	unsigned threads; /* the number of threads that call encode() */
+	bool sha256;      /* hash the media with it too, besides the format's own hashes */
+	const char *base; /* for a format with own_files: the beginning of their names */
 	/*
-	 * What one format alone wants to know: struct e01_settings, struct image_kernel, struct
-	 * kdump_settings, struct dmp_kernel; or NULL.
+	 * For one format only: struct e01_settings, struct image_kernel, struct kdump_settings,
+	 * struct dmp_kernel; or NULL.
 	 */
 	const void *own;
 };
@@ -60,12 +60,12 @@ struct image_spec {
 struct image_piece {
 	uint64_t address;
 	size_t pages;
-	const uint8_t *data; /* what the image shall show of every page, zeros included */
+	const uint8_t *data; /* the content of every page in the image, including zeros */
 	const struct page_status *status;
 	void *code; /* image_format.code_size bytes for encode() to fill and put() to find */
 };
 
-/* A hash that the image's format keeps, or that was asked for. */
+/* A hash that the format stores or that was asked for. */
 struct image_digest {
 	const char *name; /* "md5" */
 	uint8_t bytes[32];
@@ -77,7 +77,7 @@ struct image_writer;
 struct image_format {
 	const char *name;    /* what --format calls it */
 	const char *summary; /* one line */
-	const char *suffix;  /* of a default file name, with its dot */
+	const char *suffix;  /* for default file names, with its dot */
 
 	/* true: address = offset, so that it can hold a file as well as memory. */
 	bool padded;
@@ -88,8 +88,8 @@ struct image_format {
 	bool wants_holes;
 	bool own_files;   /* makes its own, at spec->base; create() gets no sink */
 	bool compresses;  /* at a level that its own settings have */
-	bool keeps_gaps;  /* pages without content are left out, so that nothing fills them */
-	bool rewrites;    /* what it has written, where the sink can */
+	bool keeps_gaps;  /* pages without content are left out, not filled */
+	bool rewrites;    /* changes what it has written, if the sink can */
 	size_t code_size; /* of image_piece.code */
 
 	/* The sink stays the caller's. */
@@ -100,7 +100,10 @@ struct image_format {
 			      struct err *e);
 	/* Appends. A format may leave zero pages out, and record unreadable ones in its own way. */
 	enum status (*put)(struct image_writer *w, const struct image_piece *p, struct err *e);
-	/* `whole`: everything was put. false: it ends early, and shall be as readable as it can. */
+	/*
+	 * `whole`: everything was put. false: the image ends early, and must be as readable as
+	 * possible.
+	 */
 	enum status (*finish)(struct image_writer *w, bool whole, struct err *e);
 	void (*destroy)(struct image_writer *w); /* NULL is fine */
 };
@@ -114,7 +117,7 @@ struct image_writer {
 	size_t n_digests;
 };
 
-/* Ended by NULL. What knows more of each, such as its options, can say that it has all. */
+/* Ended by NULL. The count lets tables elsewhere assert that they have a row for each. */
 #define IMAGE_FORMATS 7
 extern const struct image_format *const image_formats[IMAGE_FORMATS + 1];
 

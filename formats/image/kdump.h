@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compressed kdump, what makedumpfile writes of Linux' /proc/vmcore and crash, drgn and
- * libkdumpfile read: each page compressed by itself, and two bitmaps, so that a page that is not
- * in the dump never looks like one of zeros.
+ * libkdumpfile read: each page compressed separately, and two bitmaps, so a page that is not in the
+ * dump never looks like zeros.
  *
  *	block 0    main header
  *	block 1    sub header, VMCOREINFO and ELF notes; as many blocks as it says
@@ -13,7 +13,7 @@
  *
  * Layout: makedumpfile, diskdump_mod.h and IMPLEMENTATION (b7587f1e8f45), compared with crash's
  * diskdump.c (abcb45e7d443) and libkdumpfile's src/kdumpfile/diskdump.c (764baba26d0f). All of it
- * is as the x86-64 kernel's compiler lays it out: little-endian, longs of 8 bytes, aligned.
+ * is laid out as by the x86-64 kernel's compiler: little-endian, longs of 8 bytes, aligned.
  *
  * The flattened form is the same file for a pipe: records of an offset, a length and bytes, which
  * `makedumpfile -R` puts where they belong. Its integers are big-endian.
@@ -34,7 +34,7 @@
 #define KDUMP_BLOCK_SIZE          428
 #define KDUMP_SUB_HEADER_BLOCKS   432
 #define KDUMP_BITMAP_BLOCKS       436 /* of both bitmaps together */
-#define KDUMP_MAX_MAPNR           440 /* 32 bits of it; the last frame and one */
+#define KDUMP_MAX_MAPNR           440 /* 32 bits; the last frame plus one */
 #define KDUMP_CPUS                460
 
 /* Sub header (struct kdump_sub_header). */
@@ -71,7 +71,7 @@ struct kdump_settings {
 	int level;                         /* zstd's, or IMAGE_LEVEL_STORE */
 };
 
-/* Writes one, flattened where the sink cannot rewrite: kdump_writer.c. */
+/* Writes one, flattened if the sink cannot rewrite: kdump_writer.c. */
 extern const struct image_format kdump_format;
 
 #endif

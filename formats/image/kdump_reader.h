@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads compressed kdumps (kdump.h), plain and flattened: makedumpfile's, QEMU's dump-guest-memory
- * -z, -s and ours, of x86-64. Pages are found one by one; nothing is unpacked before it is asked
- * for. What a file says is held against what can be: every length has a bound.
+ * -z, -s and ours, of x86-64. Each page is found and unpacked when it is asked for. Every length in
+ * the file has a bound.
  */
 #ifndef RAMSEAL_FORMATS_KDUMP_READER_H
 #define RAMSEAL_FORMATS_KDUMP_READER_H
@@ -32,7 +32,7 @@ enum kdump_page {
 	KDUMP_PAGE_LEFT_OUT, /* memory that the dump does not have */
 	KDUMP_PAGE_LOST,     /* the file was cut, or the disk was full */
 	KDUMP_PAGE_DAMAGED,
-	KDUMP_PAGE_UNKNOWN, /* compressed in a way that is not read here, as lzo */
+	KDUMP_PAGE_UNKNOWN, /* compressed in an unsupported way, such as lzo */
 	KDUMP_PAGE_FAILED,  /* the file could not be read */
 };
 
@@ -41,18 +41,18 @@ struct kdump {
 	bool flattened;
 	struct kdump_record *records; /* rising, without overlaps */
 	size_t n_records, records_room;
-	bool cut; /* flattened: the last record, or the end behind it, is missing */
+	bool cut; /* flattened: the last record or the end after it is missing */
 
 	uint32_t version, status, cpus;
 	uint64_t frames;
-	struct range_list ram; /* tidy: what either bitmap has */
+	struct range_list ram; /* tidy: pages in either bitmap */
 	uint64_t dumped;       /* pages */
 	uint8_t *notes;        /* PT_NOTE bytes, or NULL */
 	size_t notes_size;
 
 	uint64_t bitmap;      /* offset of the one that says what is dumped */
 	uint64_t descriptors; /* offset */
-	uint64_t *ranks;      /* bits that are set before each of its blocks */
+	uint64_t *ranks;      /* set bits before each of its blocks */
 	size_t blocks;
 
 	struct kdump_decoders *decoders;
@@ -61,8 +61,8 @@ struct kdump {
 };
 
 /*
- * ST_NOT_MINE if the blob is neither a kdump nor something flattened; ST_INPUT for one of another
- * kind (architecture, one of several files, flattened ELF, too large); ST_CORRUPT where its fields
+ * ST_NOT_MINE if the blob is neither a kdump nor flattened; ST_INPUT for another kind
+ * (architecture, one of several files, flattened ELF, too large); ST_CORRUPT if its fields
  * contradict each other or the file. deinit also after a failure.
  */
 enum status kdump_init(struct kdump *k, struct blob *b, struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LiME, version 1: a header and the bytes of its range, again and again, to the end of the file.
- * All integers are little-endian. Source: LiME's doc/README.md, "LiME Memory Range Header Version 1
+ * LiME, version 1: headers, each followed by the bytes of its range, up to the end of the file. All
+ * integers are little-endian. Source: LiME's doc/README.md, "LiME Memory Range Header Version 1
  * Specification", and src/lime.h.
  *
  *	 0  u32  magic 0x4C694D45 ("EMiL" in the file)
@@ -29,12 +29,12 @@ struct lime_record {
 	struct range range; /* as the header has it: any address, any length */
 	uint64_t offset;    /* of the first byte of the range in the file */
 	uint64_t present;   /* bytes of it that the file has */
-	bool zeros;         /* none, because all are zeros */
+	bool zeros;         /* there are none: all bytes are zeros */
 };
 
 /*
- * AVML 0.16 and 0.17 (f8d5d9e to 12c2a71, src/image.rs, copy_if_nonzero()) wrote a header of a
- * range that is zeros, and nothing behind it, if the range was not longer than this.
+ * AVML 0.16 and 0.17 (f8d5d9e to 12c2a71, src/image.rs, copy_if_nonzero()) wrote only a header for
+ * a range of zeros, if the range was not longer than this.
  */
 #define LIME_ZERO_RANGE_MAX ((uint64_t)16 << 20)
 
@@ -42,21 +42,21 @@ struct lime_record {
 enum lime_end {
 	LIME_WHOLE,      /* with the last range */
 	LIME_CUT_RANGE,  /* inside the last range, whose rest is missing */
-	LIME_CUT_HEADER, /* inside a header: of what ranges followed, nobody knows */
-	LIME_ZEROS,      /* in zeros behind the last range: what was written to had been longer */
-	LIME_NO_HEADER,  /* in something else: `problem` says what stands where a header should */
+	LIME_CUT_HEADER, /* inside a header: which ranges followed is not known */
+	LIME_ZEROS,      /* in zeros after the last range: the target had been longer */
+	LIME_NO_HEADER,  /* in something else: `problem` says what is in place of a header */
 };
 
-/* As many of the zeros at the end are looked at; what lies behind them is taken to be zeros too. */
+/* How many zeros at the end are checked; the rest is assumed to be zeros too. */
 #define LIME_ZEROS_MAX   ((uint64_t)64 << 20)
 
 /*
- * Where records overlap, each candidate for a header is compared with all of them. Beyond so many
- * comparisons a candidate counts as a part of the memory around it.
+ * If records overlap, each candidate for a header is compared with all of them. After this many
+ * comparisons, candidates count as part of the memory around them.
  */
 #define LIME_COMPARE_MAX ((uint64_t)1 << 26)
 
-/* More headers that are not believed are forgotten; `passed` counts their bytes all the same. */
+/* Further rejected headers are not kept, but `passed` counts their bytes. */
 #define LIME_DOUBTED_MAX 32
 
 struct lime {
@@ -64,36 +64,37 @@ struct lime {
 	size_t count;
 	size_t room;
 	enum lime_end end;
-	uint64_t rest; /* bytes behind the last range: of a cut header, zeros or something else */
+	uint64_t rest; /* bytes after the last range: a truncated header, zeros or something else */
 	struct err problem; /* LIME_NO_HEADER */
 
-	uint64_t zeros; /* bytes of records that are headers alone */
+	uint64_t zeros; /* bytes of records that are only a header */
 
-	/* Found again where a header should have been and was not. */
+	/* Headers found again where one was missing. */
 	size_t found;
-	size_t cut;      /* records in front of those that lack bytes at their end */
+	size_t cut;      /* records before those, which lack bytes at their end */
 	uint64_t lacked; /* those bytes */
-	uint64_t passed; /* bytes that belong to no record for certain, and are left out */
+	uint64_t passed; /* bytes that cannot be assigned to a record, left out */
 
 	uint64_t compared;
-	struct range doubted[LIME_DOUBTED_MAX]; /* of headers that were not believed */
+	struct range doubted[LIME_DOUBTED_MAX]; /* of rejected headers */
 	size_t n_doubted;
 };
 
 /*
  * Walks all headers. ST_NOT_MINE if the blob does not begin with the magic; ST_CORRUPT if the first
- * header is wrong. What is wrong behind the first record loses nothing in front of it: see `end`.
- * If a range is cut, its record names what should be there. deinit also after a failure.
+ * header is wrong. Damage after the first record loses nothing before it: see `end`. The record of
+ * a truncated range names the whole range. deinit also after a failure.
  *
  * A record can be shorter than its header says: when a write fails, LiME goes on with the next
- * range (504ensicsLabs/LiME 7511bff, src/main.c, write_range(), "Skipping Range..."). On a disk
- * what was written of that page is then written over, as the file position stays
- * (src/disk.c, write_vaddr_disk()), so that a record is cut at a whole page; a socket keeps all
- * that it took. So where the walk does not lead to a header, one is looked for inside the record,
- * and behind it. Memory has headers, too, in the page cache of this file or of an earlier one. One
- * is believed if its range leads to another or to the end of the file, or if it stands where a
- * disk's would; from any other one on, nothing is taken for memory until one is believed. The
- * range of such a one, if no other record has a part of it, is a record without a byte.
+ * range (504ensicsLabs/LiME 7511bff, src/main.c, write_range(), "Skipping Range..."). On a disk,
+ * the part of that page that was written is then overwritten, because the file position stays
+ * (src/disk.c, write_vaddr_disk()), so a record ends at a whole page; a socket keeps everything it
+ * accepted. So if the walk does not lead to a header, one is searched for inside the record and
+ * after it. Memory contains headers too, in the page cache of this file or of an earlier one. A
+ * header is accepted if its range leads to another header or to the end of the file, or if it is
+ * where it would be on a disk; after any other one, nothing counts as memory until one is accepted.
+ * The range of a rejected header becomes a record without bytes, unless another record has a part
+ * of it.
  */
 enum status lime_init(struct lime *l, struct blob *b, struct err *e);
 void lime_deinit(struct lime *l);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Snappy, as AVML packs memory with it: the chunks of a framed stream, and what is in one.
- * Sources: google/snappy 45ead86, framing_format.txt (revised 2022-05-23) and
- * format_description.txt.
+ * Snappy, as AVML uses it: the chunks of a framed stream, and their content. Sources: google/snappy
+ * 45ead86, framing_format.txt (revised 2022-05-23) and format_description.txt.
  *
- * A chunk is one byte of type, three of length (little-endian, as all of it), and so many bytes:
+ * A chunk is one byte of type, three of length (everything is little-endian), and that many bytes:
  *
  *	0x00        masked CRC-32C of the plain bytes (u32), then the bytes packed
  *	0x01        the same, then the bytes as they are
@@ -12,8 +11,8 @@
  *	0xff        "sNaPpY": begins a stream, and is skipped elsewhere
  *
  * Packed bytes begin with the length of the plain ones, 7 bits a byte, the lowest first. The two
- * types without a checksum (0x02, 0x03), which came in 2022, are refused: there is nothing to tell
- * damage by, and AVML writes none.
+ * types without a checksum (0x02, 0x03), which came in 2022, are refused: damage could not be
+ * detected, and AVML does not write them.
  */
 #ifndef RAMSEAL_FORMATS_SNAPPY_H
 #define RAMSEAL_FORMATS_SNAPPY_H
@@ -30,12 +29,16 @@
 /* framing_format.txt 4.2 and 4.3: no chunk has more plain bytes. */
 #define SNAPPY_PLAIN_MAX       ((size_t)65536)
 
-/* What so many take when nothing repeats: 32 + n + n / 6 (snappy.cc, MaxCompressedLength()). */
+/*
+ * The most that this can take, when nothing repeats: 32 + n + n / 6 (snappy.cc,
+ * MaxCompressedLength()).
+ */
 #define SNAPPY_PACKED_MAX      (32 + SNAPPY_PLAIN_MAX + SNAPPY_PLAIN_MAX / 6)
 
 /*
  * Plain bytes for each packed one, rounded up: the best that an element can do is 64 for 3
- * (format_description.txt 2.2.2). What claims more is no snappy, so nothing is ever a bomb.
+ * (format_description.txt 2.2.2). Anything that claims more is not snappy, so there are no
+ * decompression bombs.
  */
 #define SNAPPY_RATIO_MAX       22
 
@@ -43,7 +46,7 @@ enum snappy_kind {
 	SNAPPY_DATA,
 	SNAPPY_SKIP, /* holds no plain bytes */
 	SNAPPY_CUT,  /* reaches past the end of the blob */
-	SNAPPY_BAD,  /* no chunk that may stand in a stream */
+	SNAPPY_BAD,  /* not a valid chunk of a stream */
 };
 
 struct snappy_chunk {
@@ -60,13 +63,13 @@ struct snappy_chunk {
 enum status snappy_chunk_at(struct blob *b, uint64_t off, struct snappy_chunk *ret, struct err *e);
 
 /*
- * What follows the CRC, into `plain` bytes. ST_CORRUPT if it does not become just so many with that
- * CRC; what was written then is undefined. `packed`: room for SNAPPY_PACKED_MAX bytes.
+ * Unpacks what follows the CRC into `plain` bytes. ST_CORRUPT if that is not exactly as many with
+ * that CRC; the output is then undefined. `packed`: room for SNAPPY_PACKED_MAX bytes.
  */
 enum status snappy_unpack(struct blob *b, const struct snappy_chunk *c, uint8_t *packed,
 			  uint8_t *plain, struct err *e);
 
-/* The two below it, for tests and fuzzers. False if `len` bytes are not exactly `plain_len`. */
+/* Its two parts, for tests and fuzzers. False if `len` bytes are not exactly `plain_len`. */
 bool snappy_decode(const uint8_t *packed, size_t len, uint8_t *plain, size_t plain_len);
 uint32_t snappy_masked_crc(const uint8_t *p, size_t len);
 

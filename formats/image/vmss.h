@@ -3,8 +3,8 @@
  * The memory map in a .vmss or .vmsn, what VMware saves beside a .vmem when a machine is suspended
  * or a snapshot is made: the .vmem has its RAM banks end to end.
  *
- * VMware publishes no description. This is what Volatility 3 reads (2.5, layers/vmware.py), and
- * crash (vmware_vmss.c, written by VMware): a head, groups, and in the group "memory" the tags
+ * VMware does not document it. This follows Volatility 3 (2.5, layers/vmware.py) and crash
+ * (vmware_vmss.c, written by VMware): a header, groups, and in the group "memory" the tags
  * "regionsCount", "regionPageNum", "regionPPN" and "regionSize", in pages.
  */
 #ifndef RAMSEAL_FORMATS_IMAGE_VMSS_H
@@ -19,7 +19,7 @@ struct vmss_region {
 	uint64_t size;
 };
 
-/* VMware makes two or three; more than this is made up. */
+/* VMware writes two or three; more than this is invalid. */
 #define VMSS_REGIONS_MAX 64
 
 struct vmss_map {
@@ -27,7 +27,7 @@ struct vmss_map {
 	size_t count; /* 0: all of the memory is one region, which begins at 0 */
 };
 
-/* ST_NOT_MINE: it is no such file. ST_CORRUPT: it is, and its map makes no sense. */
+/* ST_NOT_MINE: not such a file. ST_CORRUPT: its map makes no sense. */
 enum status vmss_read(struct blob *b, struct vmss_map *ret, struct err *e);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which file system, or which encryption, a volume begins with.
- */
+/* Recognises the file system or the encryption that a volume begins with. */
 #ifndef RAMSEAL_FORMATS_VOLUME_KIND_H
 #define RAMSEAL_FORMATS_VOLUME_KIND_H
 
@@ -34,7 +32,7 @@ const char *volume_kind_text(enum volume_kind kind);
 /* Bytes at the front of a volume that volume_kind_of() judges. */
 #define VOLUME_PROBE_SIZE 4096
 
-/* By the marks alone: VOLUME_EXT, of two bytes, is found in noise now and then. */
+/* By magic numbers only: VOLUME_EXT, which has two bytes, can also be found in noise. */
 enum volume_kind volume_kind_of(const uint8_t probe[static VOLUME_PROBE_SIZE]);
 
 #endif

@@ -3,7 +3,7 @@
  * Reads crash dumps of 64-bit Windows that hold physical memory: a header of 8 KiB, and pages back
  * to back. All integers are little-endian. Sources, which agree: 0vercl0k/kdmp-parser 0114c86,
  * src/lib/kdmp-parser-structs.h; qemu/qemu dafd950, include/qemu/win_dump_defs.h; ufrisk/LeechCore,
- * leechcore/device_file.c. What is not set reads "PAGE", again and again.
+ * leechcore/device_file.c. Unset fields read "PAGE", repeated.
  *
  *	0x000  "PAGEDU64"
  *	0x00c  u32  MinorVersion: Windows' build
@@ -24,7 +24,7 @@
  *	0x2030  u64  bits in the bitmap
  *	0x2038       the bitmap: bit n is set if page frame n is there; pages follow in its order
  *
- * Of these the runs say where RAM is: what of it has no bit is a gap.
+ * There the runs say where RAM is: RAM without a bit is a gap.
  */
 #ifndef RAMSEAL_FORMATS_WINDOWS_DUMP_H
 #define RAMSEAL_FORMATS_WINDOWS_DUMP_H
@@ -41,7 +41,7 @@
 /* As many as program headers in a core (elf_core.h): ranges of pages in a bitmap. */
 #define WINDOWS_DUMP_PARTS_MAX ((size_t)1 << 20)
 
-/* 64 TiB: "Memory limits for Windows" knows no release that has more than 48 TB. */
+/* 64 TiB: "Memory limits for Windows" has no release with more than 48 TB. */
 #define WINDOWS_DUMP_PAGES_MAX ((uint64_t)1 << 34)
 
 enum windows_dump_type {
@@ -50,18 +50,18 @@ enum windows_dump_type {
 	WINDOWS_DUMP_BITMAP_KERNEL = 6,
 };
 
-/* Pages that are neighbours, in memory and in the file. */
+/* Pages that are adjacent in memory and in the file. */
 struct windows_dump_part {
 	struct range range;
-	uint64_t offset; /* in the file; it may reach past the end, if that was cut */
+	uint64_t offset; /* in the file; may reach past the end of a truncated file */
 };
 
 struct windows_dump {
 	uint32_t type; /* enum windows_dump_type */
 	uint32_t build, processors, bug_check;
-	uint64_t dtb;          /* as the header has it; 0 if that is none */
-	uint64_t system_time;  /* FILETIME; 0 if it is not set */
-	struct range_list ram; /* the runs, as the header has them; none, if these are not set */
+	uint64_t dtb;                 /* as in the header; 0 if that is invalid */
+	uint64_t system_time;         /* FILETIME; 0 if it is not set */
+	struct range_list ram;        /* the runs from the header; empty if they are not set */
 	struct windows_dump_part *at; /* in the order of the file */
 	size_t count, room;
 	bool cut; /* the file ends before the last page */
@@ -69,8 +69,8 @@ struct windows_dump {
 
 /*
  * ST_NOT_MINE if the blob does not begin with the signature, ST_INPUT for a dump of another kind
- * (which, and what it lacks), ST_CORRUPT where fields that pages are found by contradict each other
- * or what can be. deinit also after a failure.
+ * (the message says which), ST_CORRUPT if the fields that locate pages contradict each other or are
+ * impossible. deinit also after a failure.
  */
 enum status windows_dump_init(struct windows_dump *d, struct blob *b, struct err *e);
 void windows_dump_deinit(struct windows_dump *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who signed a Windows program or driver, as its own file says: all signatures, also those that are
- * nested in the first one, which Windows' own dialogs show and most tools do not. Nothing is
+ * Who signed a Windows program or driver, according to the file itself: all signatures, including
+ * those nested in the first one, which Windows's own dialogs show and most tools do not. Nothing is
  * verified.
  *
  * Sources: "Windows Authenticode Portable Executable Signature Format" (Microsoft, 2008) for where
@@ -26,8 +26,8 @@ struct authenticode_signer {
 	bool nested;        /* a signature within the first one */
 	/*
 	 * Usages of Microsoft's hardware program that the certificate has ("Attestation signing a
-	 * kernel driver", Microsoft Learn): what passed the tests of the hardware lab kit, and what
-	 * was only attested. A certificate may name both.
+	 * kernel driver", Microsoft Learn): it passed the tests of the hardware lab kit, or was
+	 * only attested. A certificate may name both.
 	 */
 	bool whql;        /* 1.3.6.1.4.1.311.10.3.5 */
 	bool attestation; /* 1.3.6.1.4.1.311.10.3.5.1 */
@@ -41,8 +41,8 @@ struct authenticode {
 
 /*
  * All signers of the PE file of `len` bytes at `p`, in the file's order. Without a signature it is
- * ST_OK and `count` is 0. ST_CORRUPT: it is no PE file, or its signature cannot be read to its end;
- * what was read by then is in `ret`.
+ * ST_OK and `count` is 0. ST_CORRUPT: it is not a PE file, or its signature cannot be read to its
+ * end; `ret` has what was read before that.
  */
 enum status authenticode_read(const void *p, size_t len, struct authenticode *ret, struct err *e);
 

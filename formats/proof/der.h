@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DER (X.690), read element by element: bounds are those of the element around, nothing recurses,
- * nothing is allocated. Lengths that are not minimal are taken; tags of several bytes are not.
+ * DER (X.690), read element by element: an element's bounds are those of the element around it,
+ * nothing recurses, nothing is allocated. Lengths that are not minimal are accepted; tags of
+ * several bytes are not.
  */
 #ifndef RAMSEAL_FORMATS_DER_H
 #define RAMSEAL_FORMATS_DER_H
@@ -22,7 +23,7 @@
 #define DER_SET        0x31
 #define DER_CONTEXT(n) (0xa0 + (n))
 
-/* One element: its tag, its content, and both together with the length between. */
+/* One element: its tag, its content, and the whole of it. */
 struct der {
 	uint8_t tag;
 	const uint8_t *at;
@@ -39,10 +40,10 @@ struct der_oid {
 
 #define DER_OID_OF(text) ((struct der_oid){ text, sizeof(text) - 1 })
 
-/* The next element; false at the end, and where there is none that is whole: `c` is bad then. */
+/* The next element; false at the end, and at an incomplete one: then `c` is bad. */
 bool der_next(struct cursor *c, struct der *ret);
 
-/* The same, which has to have a certain tag; otherwise the cursor is bad. */
+/* The same, but it must have this tag; otherwise the cursor is bad. */
 bool der_want(struct cursor *c, uint8_t tag, struct der *ret);
 
 /* The next one only if it has that tag. */

@@ -5,7 +5,8 @@
  *	PRINCIPALS [OPTIONS] KEYTYPE BASE64 [COMMENT]
  *
  * with the options cert-authority, namespaces="PATTERNS", valid-after="TIME" and
- * valid-before="TIME". Lines of certificate authorities never match: no certificate is read here.
+ * valid-before="TIME". Lines of certificate authorities never match: certificates are not
+ * supported.
  */
 #ifndef RAMSEAL_FORMATS_SSH_SIGNERS_H
 #define RAMSEAL_FORMATS_SSH_SIGNERS_H
@@ -17,22 +18,21 @@
 #define SSH_PRINCIPALS_MAX 256
 
 struct ssh_signer {
-	char principals[SSH_PRINCIPALS_MAX]; /* as in the file; cut if it is longer */
+	char principals[SSH_PRINCIPALS_MAX]; /* as in the file, truncated if too long */
 	unsigned line;
 };
 
 struct ssh_wanted {
 	struct cursor key; /* as struct sshsig has it */
 	const char *name_space;
-	const char *principal; /* NULL: whoever has this key */
-	uint64_t time;         /* seconds since 1970: when it is to be valid */
+	const char *principal; /* NULL: any that has this key */
+	uint64_t time;         /* seconds since 1970: when the key must be valid */
 };
 
 /*
- * The first line that allows this key to sign for that purpose. ST_MISMATCH: none does, and why
- * the last one with the key does not. ST_INPUT: none does, and one cannot be read. Lines that
- * cannot be read are passed over, as ssh-keygen does. Times without a "Z" are in the local time
- * zone.
+ * The first line that allows this key to sign for that purpose. ST_MISMATCH: none does, with the
+ * reason for the last line that has the key. ST_INPUT: none does, and one is malformed. Malformed
+ * lines are skipped, as by ssh-keygen. Times without a "Z" are in the local time zone.
  */
 enum status ssh_signers_find(const void *p, size_t len, const struct ssh_wanted *w,
 			     struct ssh_signer *ret, struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signatures of files as `ssh-keygen -Y sign` makes them, with Ed25519 keys, also those of security
- * tokens. Sources: OpenSSH's PROTOCOL.sshsig (the signature), PROTOCOL.u2f (tokens), RFC 8709
- * (ssh-ed25519), RFC 4251, section 5 (strings and integers). The mathematics is libsodium's.
+ * Signatures of files as `ssh-keygen -Y sign` makes them, with Ed25519 keys, including those on
+ * security tokens. Sources: OpenSSH's PROTOCOL.sshsig (the signature), PROTOCOL.u2f (tokens), RFC
+ * 8709 (ssh-ed25519), RFC 4251, section 5 (strings and integers). libsodium does the arithmetic.
  */
 #ifndef RAMSEAL_FORMATS_SSHSIG_H
 #define RAMSEAL_FORMATS_SSHSIG_H
@@ -10,27 +10,27 @@
 #include "formats/base/bytes.h"
 #include "formats/base/err.h"
 
-/* Keys and signatures of RSA with 16,384 bits, OpenSSH's most, take 2 KiB each. */
+/* RSA keys and signatures of 16,384 bits, the largest of OpenSSH, take 2 KiB each. */
 #define SSHSIG_BLOB_MAX 8192
-#define SSHSIG_FILE_MAX ((size_t)16 << 10) /* bytes of the file: base64 of that, and its frame */
+#define SSHSIG_FILE_MAX ((size_t)16 << 10) /* bytes of the file: base64 with its armor */
 
 struct sshsig {
 	uint8_t blob[SSHSIG_BLOB_MAX];
 	/* Within `blob`: */
-	struct cursor key;  /* public key, as it stands in authorized_keys */
+	struct cursor key;  /* public key, as in authorized_keys */
 	struct cursor type; /* its type: "ssh-ed25519" */
 	struct cursor name_space;
 	struct cursor hash; /* "sha512" */
 	struct cursor signature;
 };
 
-/* Of the armored file. ST_INPUT: it is no such signature. `ret` cannot be copied. */
+/* Parses the armored file. ST_INPUT: it is not such a signature. `ret` must not be copied. */
 enum status sshsig_parse(const void *p, size_t len, struct sshsig *ret, struct err *e);
 
 /*
- * ST_OK: whoever has the private key has signed these bytes for that purpose. Whose it is says
- * ssh_signers_find(). ST_MISMATCH: nobody did. ST_INPUT: a kind of key or hash that is not checked
- * here; ssh-keygen checks them all, and the message says so.
+ * ST_OK: the holder of the private key signed these bytes for that purpose; ssh_signers_find() says
+ * who that is. ST_MISMATCH: not so. ST_INPUT: a kind of key or hash that is not supported here;
+ * ssh-keygen supports them all, and the message says so.
  */
 enum status sshsig_verify(const struct sshsig *s, const char *name_space, const void *message,
 			  size_t len, struct err *e);
@@ -39,7 +39,7 @@ enum status sshsig_verify(const struct sshsig *s, const char *name_space, const 
 #define SSHSIG_FINGERPRINT_SIZE sizeof("SHA256:0123456789012345678901234567890123456789012")
 void sshsig_fingerprint(const struct sshsig *s, char ret[static SSHSIG_FINGERPRINT_SIZE]);
 
-/* The next string of RFC 4251, section 5; an empty one, and `bad`, if there is none. */
+/* The next string of RFC 4251, section 5; empty, with `bad` set, if there is none. */
 struct cursor sshsig__string(struct cursor *c);
 bool sshsig__is(struct cursor c, const char *text);
 

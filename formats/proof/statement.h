@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The statement: what an acquisition says of its container, in a few lines that can be sent home,
- * signed and time-stamped. STATEMENT.md has every line. There is one way to write a statement, and
- * another one is not read: what two people have signed is the same bytes.
+ * The statement: what an acquisition says about its container, in a few lines that can be sent
+ * home, signed and time-stamped. STATEMENT.md has every line. There is exactly one way to write a
+ * statement, and no other is accepted, so that two people sign the same bytes.
  */
 #ifndef RAMSEAL_FORMATS_STATEMENT_H
 #define RAMSEAL_FORMATS_STATEMENT_H
@@ -11,14 +11,14 @@
 
 /* Bytes of a text: the longest file name of Linux and Windows, and the longest key of S3. */
 #define STATEMENT_TEXT_MAX 1024
-/* Bytes of a whole one: four texts, every byte of which is written as \xNN, and the rest. */
+/* Bytes of a whole statement: four texts with every byte written as \xNN, and the rest. */
 #define STATEMENT_MAX      ((size_t)20 << 10)
 
 enum statement_outcome {
 	STATEMENT_COMPLETE, /* exit code 0 */
 	STATEMENT_GAPS,     /* exit code 3: some pages could not be read; each is recorded */
-	STATEMENT_STOPPED,  /* sealed, and not all is in it */
-	STATEMENT_UNSEALED, /* there is no root */
+	STATEMENT_STOPPED,  /* sealed, but incomplete */
+	STATEMENT_UNSEALED, /* it has no root */
 };
 
 typedef char statement_text[STATEMENT_TEXT_MAX + 1]; /* NUL-terminated; any bytes, not empty */
@@ -39,21 +39,21 @@ struct statement {
 	uint8_t tool_sha256[SHA256_SIZE];
 };
 
-/* Copies; cuts what is too long, not within a character. NULL and "" become "-". */
+/* Copies a text; one that is too long is cut between characters. NULL and "" become "-". */
 void statement_set_text(statement_text ret, const char *text);
 
-/* The text, NUL-terminated, and its length without that. */
+/* Writes the text, NUL-terminated; returns its length without the NUL. */
 size_t statement_write(const struct statement *s, char ret[static STATEMENT_MAX]);
 
 /*
- * ST_INPUT: it is no statement; or one, but of another version, or not as statement_write() makes
- * it. The message names the line.
+ * ST_INPUT: it is not a statement, is of another version, or differs from what statement_write()
+ * writes. The message names the line.
  */
 enum status statement_parse(const void *p, size_t len, struct statement *ret, struct err *e);
 
 /*
- * What an acquisition is called that ended with that exit code (err.h's, or any number that a
- * container holds). Not sealed, or sealed later, is STATEMENT_UNSEALED whatever the code is.
+ * The outcome of an acquisition with that exit code (one of err.h, or any number from a container).
+ * If it was not sealed, or sealed later, that is STATEMENT_UNSEALED whatever the code.
  */
 enum statement_outcome statement_outcome_of(bool sealed, int64_t exit_code);
 

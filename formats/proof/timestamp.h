@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time stamps of an authority (RFC 3161): the request, and what the answer says. That the answer
- * is over certain bytes is checked here; that the authority has signed it is not, nor whether it is
- * one to be trusted: `openssl ts -verify` judges that.
+ * Time stamps of an authority (RFC 3161): the request, and the content of the answer. It is checked
+ * here which bytes the answer is for, but not that the authority signed it, nor that the authority
+ * can be trusted: use `openssl ts -verify` for that.
  *
  * Sources: RFC 3161, sections 2.4.1 and 2.4.2; RFC 5652 (CMS), 5.1 and 5.2; RFC 5754, 2 (hashes).
  */
@@ -18,7 +18,10 @@
 #define TIMESTAMP_MAX          ((size_t)1 << 20) /* bytes of an answer, certificates and all */
 #define TIMESTAMP_IMPRINT_MAX  64
 
-/* As `openssl ts -query -sha256 -no_nonce -cert` has it: no nonce, for the hash is of one use. */
+/*
+ * The same request as `openssl ts -query -sha256 -no_nonce -cert`: no nonce, because each hash is
+ * used once.
+ */
 void timestamp_request(const uint8_t sha256[static SHA256_SIZE],
 		       uint8_t ret[static TIMESTAMP_REQUEST_SIZE]);
 
@@ -29,12 +32,12 @@ struct timestamp {
 };
 
 /*
- * Of the whole answer (TimeStampResp). ST_INPUT: it is none, or the authority refused, or it is
- * over a hash that is neither SHA-256 nor SHA-512.
+ * Parses the whole answer (TimeStampResp). ST_INPUT: it is not one, the authority refused, or its
+ * hash is neither SHA-256 nor SHA-512.
  */
 enum status timestamp_parse(const void *p, size_t len, struct timestamp *ret, struct err *e);
 
-/* ST_MISMATCH if it is over other bytes. */
+/* ST_MISMATCH if it is for other bytes. */
 enum status timestamp_check(const struct timestamp *t, const void *message, size_t len,
 			    struct err *e);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Merkle tree hash of RFC 6962, section 2.1, one leaf at a time: memory is one digest per
- * level of the tree, whatever the number of leaves.
+ * The Merkle tree hash of RFC 6962, section 2.1, one leaf at a time: it needs one digest of memory
+ * per level of the tree, whatever the number of leaves.
  */
 #ifndef RAMSEAL_FORMATS_MERKLE_H
 #define RAMSEAL_FORMATS_MERKLE_H
@@ -19,10 +19,13 @@ struct merkle {
 	uint8_t level[MERKLE_LEVELS][SHA256_SIZE];
 };
 
-/* `leaf` is a leaf hash already: SHA-256 of 0x00 and the leaf's bytes. */
+/* `leaf` is already a leaf hash: SHA-256 of 0x00 and the leaf's bytes. */
 void merkle_add(struct merkle *m, struct sha256 *h, const uint8_t leaf[static SHA256_SIZE]);
 
-/* The root over all leaves so far; of no leaves, SHA-256 of nothing. `m` may grow on after it. */
+/*
+ * The root over all leaves so far; without leaves, the SHA-256 of no bytes. More can be added
+ * later.
+ */
 void merkle_root(const struct merkle *m, struct sha256 *h, uint8_t ret[static SHA256_SIZE]);
 
 #endif

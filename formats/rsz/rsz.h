@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ramseal container (.rsz): what writers and readers share. The byte layout, every limit and
- * its reason are in formats/SPEC.md; the numbers here are that text's.
+ * its reason are in formats/SPEC.md, whose numbers are used here.
  */
 #ifndef RAMSEAL_FORMATS_RSZ_H
 #define RAMSEAL_FORMATS_RSZ_H
@@ -19,7 +19,7 @@
 #define RSZ_HEADER_MAX  ((size_t)164000)   /* bytes of the longest header, a CHUNK's */
 #define RSZ_EXTENTS_MAX 4096
 #define RSZ_RUNS_MAX    4096
-/* Pages per chunk: 16 MiB of whole pages, and a short one at the end of every extent at worst. */
+/* Pages per chunk: 16 MiB of whole pages and, at worst, a short one at the end of each extent. */
 #define RSZ_PAGES_MAX   (RSZ_CONTENT_MAX / PAGE_SIZE + RSZ_EXTENTS_MAX)
 #define RSZ_STREAMS_MAX 4096
 #define RSZ_NAME_MAX    4096
@@ -53,9 +53,9 @@ bool rsz_kind_is_physical(uint32_t kind);
 /* Why an extent was captured again. The numbers are the container's. */
 enum rsz_reason {
 	RSZ_FIRST = 0,
-	RSZ_TABLE_CHANGED = 1, /* a page table names them now that did not before */
+	RSZ_TABLE_CHANGED = 1, /* a page table refers to them that did not before */
 	RSZ_FILE_CHANGED = 2,  /* the file's extents changed */
-	RSZ_TABLE_AGAIN = 3,   /* a page table, read again behind what it names */
+	RSZ_TABLE_AGAIN = 3,   /* a page table, read again after what it refers to */
 };
 
 /* A contiguous piece of a stream and when it was read. Times are monotonic ns. */
@@ -74,18 +74,18 @@ static inline size_t rsz_extent_pages(const struct rsz_extent *x)
 	return ((size_t)x->length + PAGE_SIZE - 1) >> PAGE_SHIFT;
 }
 
-/* A chunk before it is encoded, or after it was decoded. Arrays are the holder's. */
+/* A chunk before encoding or after decoding. The arrays belong to whoever holds it. */
 struct rsz_chunk {
 	uint32_t stream;
 	bool paged;
 	struct rsz_extent *extents;
 	size_t n_extents;
-	/* Paged: one per page, over all extents in their order. Else unused. */
+	/* Paged: one per page, over all extents in order. Otherwise unused. */
 	struct page_status *pages;
 	size_t n_pages;
 	/*
-	 * All extents back to back: `length` bytes. Bytes of pages that are not PAGE_DATA hold
-	 * anything before encoding, and zeros after decoding.
+	 * All extents concatenated: `length` bytes. Pages that are not PAGE_DATA are undefined
+	 * before encoding, and zeros after decoding.
 	 */
 	uint8_t *data;
 	size_t length;

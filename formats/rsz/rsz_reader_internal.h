@@ -14,10 +14,10 @@ struct rsz_reader {
 	struct rsz__streams streams;
 	struct rsz_scan_result end;
 	struct rsz__extents extents;
-	struct packed records; /* of the wanted CHUNKs: the number of the first extent, and where */
+	struct packed records; /* of each CHUNK: its first extent's number, and its offset */
 	uint64_t count;        /* of extents, all streams' */
-	uint64_t lowest;       /* the number that `extents` has for extent 0 */
-	atomic_bool *starved;  /* by whatever cursor, which may change nothing else */
+	uint64_t lowest;       /* the number of extent 0 in `extents` */
+	atomic_bool *starved;  /* set by any cursor, which changes nothing else */
 };
 
 #endif

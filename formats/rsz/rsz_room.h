@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for the content of many chunks that are kept decoded. One thread at a time. */
+/* Memory for the content of many decoded chunks. One thread at a time. */
 #ifndef RAMSEAL_RSZ_ROOM_H
 #define RAMSEAL_RSZ_ROOM_H
 
@@ -8,13 +8,13 @@
 
 struct rsz__room;
 
-/* For `bytes` at most, which are taken as they are needed. NULL: no memory, or none is needed. */
+/* For at most `bytes`, allocated as needed. NULL: out of memory, or none is needed. */
 struct rsz__room *rsz__room_create(size_t bytes);
-void rsz__room_destroy(struct rsz__room *r); /* NULL is fine; all is given back */
+void rsz__room_destroy(struct rsz__room *r); /* NULL is fine; everything must have been returned */
 
 /*
- * `len` bytes, undefined: of the room if it has a place for so many, or else of malloc(), as
- * without a room (NULL). NULL: no memory.
+ * `len` undefined bytes, from the room if it has a place for them, and otherwise, or if `r` is
+ * NULL, from malloc(). NULL: out of memory.
  */
 uint8_t *rsz__room_take(struct rsz__room *r, size_t len);
 void rsz__room_give(struct rsz__room *r, uint8_t *p); /* NULL is fine */

@@ -18,7 +18,7 @@ struct rsz__streams {
 /* Takes a STREAM record's header; its number must be the next. */
 enum status rsz__streams_add(struct rsz__streams *t, const uint8_t *header, size_t len,
 			     struct err *e);
-/* Takes the last one back. */
+/* Removes the last one. */
 void rsz__streams_drop(struct rsz__streams *t);
 void rsz__streams_deinit(struct rsz__streams *t);
 
@@ -27,21 +27,21 @@ enum status rsz__identity_from(const uint8_t *header, size_t len, const struct r
 			       struct rsz_identity *ret, struct err *e);
 
 /*
- * Reads the header at `offset` into `buf` (RSZ_HEADER_MAX bytes) and checks it by itself: not
- * its order, not what its type says. ST_END (with a message) if the blob ends inside the header
- * or its payload, as far as one can tell; ST_CORRUPT if it is no header.
+ * Reads the header at `offset` into `buf` (RSZ_HEADER_MAX bytes) and checks it on its own, without
+ * its order or the fields of its type. ST_END (with a message) if the blob ends inside the header
+ * or its payload, as far as that can be seen; ST_CORRUPT if it is not a header.
  */
 enum status rsz__read_header(struct blob *in, uint64_t offset, struct sha256 *h, uint8_t *buf,
 			     struct rsz__prefix *ret, struct err *e);
 
-/* A scan's state is also where a writer can go on: see rsz_writer_continue(). */
+/* A writer can continue from a scan's state: see rsz_writer_continue(). */
 struct rsz_scan {
 	struct blob *in;
 	struct sha256 *sha;
 	uint8_t *header; /* RSZ_HEADER_MAX bytes */
 	struct rsz_identity identity;
-	bool without_begin; /* BEGIN is bad, but a record 1 stands behind it */
-	struct err begin;   /* and why it is bad */
+	bool without_begin; /* BEGIN is bad, but record 1 follows it */
+	struct err begin;   /* why it is bad */
 	struct rsz__streams streams;
 	struct rsz__chunk chunk; /* of the last CHUNK record; it points into `header` */
 	struct merkle tree;

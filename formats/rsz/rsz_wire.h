@@ -19,7 +19,7 @@
 #define RSZ__BEGIN_MAX   (RSZ__BEGIN_MIN + RSZ_TEXT_MAX)
 #define RSZ__HEADER_MIN  (RSZ__PREFIX_SIZE + SHA256_SIZE)
 
-/* A header's size when it describes so many extents and page runs. */
+/* The size of a header with this many extents and page runs. */
 static inline size_t rsz__chunk_header_size(size_t extents, size_t runs)
 {
 	return 128 + RSZ__EXTENT_SIZE * extents + RSZ__RUN_SIZE * runs + SHA256_SIZE;
@@ -87,7 +87,7 @@ struct rsz__close {
 
 /*
  * Writing. Each writes the body at `body` (the header's start plus RSZ__PREFIX_SIZE) and returns
- * its length. The prefix is put in front and the digest behind by rsz__finish().
+ * its length. rsz__finish() adds the prefix before it and the digest after it.
  */
 size_t rsz__put_begin(uint8_t *body, const struct rsz__begin *b);
 size_t rsz__put_stream(uint8_t *body, const struct rsz__stream *s);
@@ -98,19 +98,19 @@ void rsz__put_extent(uint8_t *at, const struct rsz_extent *x);
 void rsz__put_run(uint8_t *at, uint16_t count, struct page_status status);
 void rsz__put_entry(uint8_t *at, const struct rsz__entry *x);
 
-/* Fills in prefix and digest; `p->header` counts both. The digest is returned in p->digest too. */
+/* Fills in prefix and digest; `p->header` includes both. Also returns the digest in p->digest. */
 void rsz__finish(uint8_t *header, struct rsz__prefix *p, struct sha256 *h);
 
 /*
- * Reading. rsz__may_begin() tells of the first bytes of a header, as far as they are there, whether
- * magic and mark are right. rsz__get_size() looks at the first 16 bytes and tells how long the
- * header is; ST_CORRUPT if no header begins here, or one longer than its type can be.
- * rsz__get_prefix() takes the whole header, checks all that the prefix says, its limits and the
- * digest; place in the file and order are the caller's to check. The others take the body of a
- * header that passed it, and judge every field.
+ * Reading. rsz__may_begin() checks the magic and the mark in the first bytes of a header, as far as
+ * they are there. rsz__get_size() returns the length of the header from its first 16 bytes;
+ * ST_CORRUPT if no header begins here, or one that is too long for its type. rsz__get_prefix()
+ * takes the whole header and checks the prefix, its limits and the digest; the caller checks its
+ * place in the file and its order. The others take the body of a header that passed, and check
+ * every field.
  */
 #define RSZ__MARK_END  12 /* magic, size and mark */
-#define RSZ__SIZE_AT   16 /* bytes that rsz__get_size() looks at */
+#define RSZ__SIZE_AT   16 /* bytes that rsz__get_size() needs */
 #define RSZ__ID_END    32 /* with the container's identity */
 #define RSZ__PLACE_END 48 /* with sequence and offset */
 bool rsz__may_begin(const uint8_t *first, size_t len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file of streams, "MSF 7.00", which a PDB is. Numbers are little-endian.
+ * MSF 7.00, the file of streams that a PDB is. Numbers are little-endian.
  *
  *	superblock  0 magic (32), 32 u32 block size, 40 u32 blocks, 44 u32 bytes of the
  *	            directory, 52 u32 the block where the list of the directory's blocks begins
@@ -29,11 +29,11 @@ struct msf_stream {
 	uint32_t size;
 };
 
-/* ST_NOT_MINE: it is none. msf__close() in any case; `in` is borrowed. */
+/* ST_NOT_MINE: it is not one. msf__close() in any case; `in` is borrowed. */
 enum status msf__open(struct blob *in, struct msf *ret, struct err *e);
 void msf__close(struct msf *m);
 
-/* All of a stream; one that is not there is empty. */
+/* A whole stream; a missing one is empty. */
 enum status msf__read(const struct msf *m, uint32_t number, struct msf_stream *ret, struct err *e);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a symbol file says of a program: where the fields of its structures lie, and where its
- * public names. Either Volatility 3's ISF (isf.c) or a PDB of Microsoft's linker (pdb.c); which of
- * them, the file says. Such a file comes from anybody: everything in it is checked before it is
- * used, and what can be had of memory and time is bounded.
+ * What a symbol file says about a program: the offsets of its structures' fields and of its public
+ * names. Either Volatility 3's ISF (isf.c) or a PDB of Microsoft's linker (pdb.c), recognised by
+ * content. Such a file is untrusted: everything in it is checked before it is used, and its use of
+ * memory and time is bounded.
  */
 #ifndef RAMSEAL_FORMATS_SYMBOLS_H
 #define RAMSEAL_FORMATS_SYMBOLS_H
@@ -13,24 +13,24 @@
 #include "formats/base/err.h"
 #include "formats/base/io.h"
 
-/* As symbol servers and ISF write it: 32 hexadecimal digits in capitals. */
+/* As on symbol servers and in ISF: 32 hexadecimal digits in capitals. */
 #define SYMBOLS_GUID_SIZE 33
 
-/* What a program and its symbols have in common: the debug directory of the program has it, too. */
+/* Identifies the symbols of a program: its debug directory has the same. */
 struct symbols_id {
 	char guid[SYMBOLS_GUID_SIZE];
 	uint32_t age;
 };
 
 struct symbols_field {
-	uint32_t offset; /* in bytes, from the beginning of the type that was asked for */
+	uint32_t offset; /* in bytes, from the start of the type asked for */
 	uint8_t bit;     /* a bit-field: its lowest bit, from the unit at `offset` */
-	uint8_t bits;    /* 0: no bit-field */
+	uint8_t bits;    /* 0: not a bit-field */
 };
 
 /*
- * Reads all that is needed of `b`, which can go afterwards. ST_INPUT: neither ISF nor PDB, or one
- * that is packed, too large, or damaged.
+ * Reads everything needed from `b`, which is not used afterwards. ST_INPUT: neither ISF nor PDB, or
+ * one that is compressed, too large or damaged.
  */
 struct symbols;
 enum status symbols_open(struct blob *b, struct symbols **ret, struct err *e);
@@ -42,28 +42,27 @@ const char *symbols_kind(const struct symbols *s);
 /* False: the file does not say whose symbols these are. */
 bool symbols_id(const struct symbols *s, struct symbols_id *ret);
 
-/* Of a structure, class or union, in bytes. */
+/* The size of a structure, class or union in bytes. */
 bool symbols_size(const struct symbols *s, const char *type, uint64_t *ret);
 
 /*
- * `field` can be a path, as "Core.VadNode.Left": a field of that field's type. False: no such type
- * or field, or nothing certain can be said of it.
+ * `field` can be a path such as "Core.VadNode.Left". False: no such type or field, or it is
+ * ambiguous.
  */
 bool symbols_field(const struct symbols *s, const char *type, const char *field,
 		   struct symbols_field *ret);
 
-/* Where a public name lies: from the first byte of the program as it is loaded. */
+/* The offset of a public name from the start of the loaded program. */
 bool symbols_address(const struct symbols *s, const char *name, uint32_t *ret_rva);
 
 /*
- * The public name that lies at `rva` or is the nearest before it, and how far before. Of several at
- * one place it is the first by alphabet. The name is raw bytes of a stranger and valid until
- * symbols_close(). False: there is none. The first call sorts all names, which takes 16 bytes for
- * each; ST_NOMEM is false, too.
+ * The public name at `rva` or the nearest before it, and how far before. Of several at one place,
+ * the first by alphabet. The name is untrusted and valid until symbols_close(). False: there is
+ * none, or out of memory. The first call sorts all names, which takes 16 bytes for each.
  */
 bool symbols_name(struct symbols *s, uint32_t rva, const char **ret_name, uint32_t *ret_offset);
 
-/* The 16 bytes of a GUID, as programs and PDBs have them, in the form of struct symbols_id. */
+/* The 16 bytes of a GUID from a program or PDB, in the form of struct symbols_id. */
 void symbols_guid_text(const uint8_t guid[static 16], char ret[static SYMBOLS_GUID_SIZE]);
 
 #endif

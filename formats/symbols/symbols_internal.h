@@ -5,15 +5,15 @@
 
 #include "formats/symbols/symbols.h"
 
-/* More than any path needs: each step is a search among all types. */
+/* More steps than any path needs: each is a search among all types. */
 #define SYMBOLS_STEPS_MAX 8
 
-/* Longer names are no field's. */
+/* No field has a longer name. */
 #define SYMBOLS_NAME_MAX  256
 
 struct symbols_ops {
 	const char *kind;
-	/* ST_NOT_MINE: the file is not of this kind. The kind's own part is behind `ops`. */
+	/* ST_NOT_MINE: the file is not of this kind. The kind's own part follows `ops`. */
 	enum status (*open)(struct blob *b, struct symbols **ret, struct err *e);
 	void (*close)(struct symbols *s);
 	bool (*id)(const struct symbols *s, struct symbols_id *ret);
@@ -33,7 +33,7 @@ struct symbols_place {
 
 struct symbols {
 	const struct symbols_ops *ops;
-	bool sorted; /* what is behind it was made */
+	bool sorted; /* what follows is valid */
 	struct symbols_place *places;
 	size_t n_places;
 };

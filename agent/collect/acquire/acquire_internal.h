@@ -17,7 +17,7 @@
 #include "agent/shared/output/output.h"
 #include "formats/proof/statement.h"
 
-/* Beside the memory one thread is enough: the disk is slower than it. */
+/* One thread is enough while memory is read: the disk is slower than it. */
 #define FILE_THREADS 1
 
 /* Everything that lives from the first line of the manifest to the last. */
@@ -30,20 +30,20 @@ struct acquisition {
 	struct sealer *sealer;
 	struct memory_result memory;
 	uint32_t memory_stream;  /* UINT32_MAX: not declared yet */
-	bool memory_named;       /* every page of it is in the container, if only as skipped */
+	bool memory_named;       /* every page of it is in the container, at least as skipped */
 	struct network *network; /* how, if that is an address */
 	bool encrypted;          /* for o->to */
 	struct disk *disk;       /* of --image or --volume */
 	struct files_plan files_plan;
 	struct files files;
-	struct slots *slots; /* read while memory is; NULL: page files have their own time */
-	struct physmem_drv *swap_memory; /* by which they look into the swap cache */
-	const char *no_swap_cache;       /* why they do not; NULL: they do, or it is no Linux */
+	struct slots *slots;             /* page files read with the memory; NULL: they are not */
+	struct physmem_drv *swap_memory; /* for their look into the swap cache */
+	const char *no_swap_cache;       /* why they do not; NULL: they do, or this is not Linux */
 	struct tables_result before, after;
 	struct file_mark mark;          /* of a source that is an image, when it was opened */
 	bool still;                     /* it is, and it cannot change while it is read */
 	struct tables_result image;     /* its tables then, as they were found before it was read */
-	struct tables_result image_end; /* and behind that */
+	struct tables_result image_end; /* and after it */
 	struct root_watch watch;
 	bool watching;
 	struct candidates candidates; /* of an image whose kernel is not known while it is read */
@@ -51,7 +51,7 @@ struct acquisition {
 	char root[SHA256_HEX_SIZE];
 	struct statement stated;                /* as far as it is known */
 	struct output *statement_out;           /* NULL: none, or stdout */
-	char *statement;                        /* its text, once the container was closed */
+	char *statement;                        /* its text, once the container is closed */
 	bool statement_kept;                    /* and it is in that file */
 	struct output *timestamp_out;           /* NULL: none is asked for */
 	char *timestamp_ca;                     /* PEM */
@@ -66,48 +66,41 @@ struct acquisition {
 struct stream_plan acquire__stream_plan(const struct acquisition *a, unsigned threads,
 					enum progress_mode progress);
 const struct order *acquire__order(const struct acquisition *a);
-/* What the stream of the memory says of itself; the caller's. NULL if out of memory. */
+/* The metadata of the memory's stream, owned by the caller. NULL if out of memory. */
 json_t *acquire__memory_meta(const struct acquisition *a);
 
-/*
- * acquire_begin.c: looks at where the output is to go, opens it, and writes the manifest's first
- * line.
- */
+/* acquire_begin.c: checks and opens the output, and writes the manifest's first line. */
 enum status acquire__begin(struct acquisition *a, struct err *e);
 
 /*
  * acquire_end.c
  */
 
-/* What the command ends with: the worst of what happened, unless the output failed. */
+/* The status that the command ends with: the worst one, unless the output failed. */
 enum status acquire__outcome(const struct acquisition *a, enum status output, struct err *e);
-/* Closes the container whatever happened before; the room that was kept for it is used now. */
+/* Closes the container whatever happened before, using the space reserved for this. */
 enum status acquire__end(struct acquisition *a, enum status st, struct err *e);
 /* The one line for people, and the object for programs. */
 void acquire__summarise(const struct acquisition *a, enum status st, const struct err *e);
 
-/*
- * acquire_statement.c: what is sent home (formats/STATEMENT.md)
- */
+/* acquire_statement.c: the statement (formats/STATEMENT.md) */
 
-/* Opens where it is to go, before anything is read. */
+/* Opens the statement's file before anything is read. */
 enum status acquire__begin_statement(struct acquisition *a, struct err *e);
-/* What the manifest's first line says, and the statement too. */
+/* Copies facts from the manifest's first line into the statement. */
 void acquire__state_begin(struct acquisition *a, const json_t *begin);
 /*
- * Makes it of a container that was closed, or could not be, and writes it where it was asked for.
- * `st` is how the acquisition ended; returns that, or ST_OUTPUT if only this failed.
+ * Makes the statement, whether or not the container could be closed, and writes it. `st` is how the
+ * acquisition ended; returns that, or ST_OUTPUT if only the statement failed.
  */
 enum status acquire__end_statement(struct acquisition *a, enum status st, struct err *e);
-/* Its file, for the summary. NULL if out of memory. */
+/* The statement's file, for the summary. NULL if out of memory. */
 json_t *acquire__statement_json(const struct acquisition *a);
 
-/*
- * acquire_timestamp.c: an authority's word for when the statement was there, in STATEMENT.tsr
- */
+/* acquire_timestamp.c: an authority's time stamp over the statement, in STATEMENT.tsr */
 
 enum status acquire__begin_timestamp(struct acquisition *a, struct err *e);
-/* Behind acquire__end_statement(). Whatever goes wrong is a warning: the container is sealed. */
+/* After acquire__end_statement(). A failure is only a warning, because the container is sealed. */
 void acquire__end_timestamp(struct acquisition *a);
 /* {"file":, "problem":}; null if none was asked for. NULL if out of memory. */
 json_t *acquire__timestamp_json(const struct acquisition *a);

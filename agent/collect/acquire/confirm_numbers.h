@@ -7,8 +7,8 @@
 #include "tsk-extract/pagefiles.h"
 
 /*
- * Those whose path the table has get its number, and that is known then. Another file that was
- * assumed to have such a number has none any more. Nothing changes if the table was not found.
+ * Files whose path is in the table get its number, which is then certain. Any other file that was
+ * assumed to have such a number loses it. Nothing changes if the table was not found.
  */
 void confirm_numbers(struct pagefile_list *l, const struct paging_files *table);
 

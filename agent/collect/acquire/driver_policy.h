@@ -10,17 +10,18 @@
 
 /*
  * {"signatures_checked":, "test_signing":, "application_control":, "memory_integrity":,
- * "whql_enforcement":, "blocklist":, "secure_boot":, "server":}, each true, false, or null where
- * nobody tells; "blocklist_by": "registry", "memory integrity" or "default", or null;
- * "code_integrity": {"value":, "names":} or null. What runs wins over what is set. The caller owns
- * it. Null of a system other than Windows; NULL if memory ran out. `context` may be NULL.
+ * "whql_enforcement":, "blocklist":, "secure_boot":, "server":}, each true, false, or null if not
+ * known; "blocklist_by": "registry", "memory integrity" or "default", or null; "code_integrity":
+ * {"value":, "names":} or null. The running state takes precedence over the configured one. The
+ * caller owns the result. Null if the system is not Windows; NULL if out of memory. `context` may
+ * be NULL.
  */
 json_t *driver_policy_json(const json_t *facts, const json_t *context);
 
 /*
- * One sentence for each that stands in the way, or that should be known. `driver` is what would be
- * loaded (driver_session_inspect()), or NULL if nobody has named one. Only a driver without a
- * signature stops.
+ * Adds a finding for each policy that is in the way or worth knowing. `driver` is the one to be
+ * loaded (driver_session_inspect()), or NULL if none is named. Only an unsigned driver is a reason
+ * not to start.
  */
 void driver_policy_check(const json_t *policy, const json_t *driver, struct findings *to);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page files, swap areas and other files on their way into a container: each a stream of its own,
- * with the time at which every piece was read, and what the MFT said of it before and after.
+ * Copies page files, swap areas and other files into a container: each is a stream of its own, with
+ * the times at which its pieces were read and its MFT record before and after.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_FILES_H
 #define RAMSEAL_AGENT_COLLECT_ACQUIRE_FILES_H
@@ -13,17 +13,17 @@
 #include "driver-interface/drv.h"
 #include "tsk-extract/pagefiles.h"
 
-/* What to take along. */
+/* What to copy. */
 struct files_plan {
-	struct disk *disk;           /* borrowed; NULL: this machine's own swap areas */
-	const struct volume *volume; /* where `paths` are; NULL: none was chosen */
-	struct drv *source;          /* borrowed; not NULL: it offers page files, which are taken */
+	struct disk *disk;               /* borrowed; NULL: this machine's own swap areas */
+	const struct volume *volume;     /* where `paths` are; NULL: none was chosen */
+	struct drv *source;              /* borrowed; not NULL: its own page files are copied */
 	const struct cli_strings *paths; /* further files, by their MFT */
 	bool pagefiles;
 	/* Reads slots of them while memory is read (collect/order/slots.h), borrowed; or NULL. */
 	struct slots *slots;
-	bool swap_cache;           /* they look into it, too, */
-	bool swap_zeros;           /* and it tells pages of zeros that were not written */
+	bool swap_cache;           /* they look into it too */
+	bool swap_zeros;           /* and it shows pages of zeros that were not written */
 	bool hibernation;          /* with them, hiberfil.sys */
 	struct stream_plan stream; /* without feed, stream, label and total */
 };
@@ -41,15 +41,15 @@ struct file_copy {
 		/* of what the swap cache holds of it, if the plan's slots look there */
 		cache_stream;
 	struct stream_result cache_result;
-	uint64_t guided_pages; /* that were read by the tables, and not with the rest */
-	uint64_t recopied;     /* bytes that were copied again because they had moved */
+	uint64_t guided_pages; /* read by the page tables, not with the rest */
+	uint64_t recopied;     /* bytes copied again because they had moved */
 	bool changed;          /* it was not the same file before and after */
-	/* A swap file of Linux whose slots were known: they lay there behind the copying, too. */
+	/* A Linux swap file with known slots: they were still at the same place after copying. */
 	bool slots_held;
-	struct err slots_why; /* else: what is different */
+	struct err slots_why; /* otherwise: what is different */
 	/* Of the file as copied; "" if it changed, has gaps, or was not read in its own order. */
 	char sha256[SHA256_HEX_SIZE];
-	enum status st; /* why there is no more of it */
+	enum status st; /* why the copy ended */
 	struct err why;
 	bool told; /* it has its line in the manifest */
 };
@@ -58,34 +58,34 @@ struct files {
 	struct pagefile_list list;
 	struct file_copy *at;
 	size_t count;
-	/* Volumes that could not be looked into, or not all: page files may lie there. */
+	/* Volumes that could not be searched completely: they may have page files. */
 	size_t lost_volumes;
-	size_t lost_files; /* page files that are somewhere, but cannot be opened */
+	size_t lost_files; /* page files that exist but cannot be opened */
 };
 
-/* The page files of a plan, whether or not they can be read, and nothing is said of them. */
+/* Lists the page files of a plan, readable or not, without logging anything. */
 enum status files_list(const struct files_plan *plan, struct pagefile_list *ret, struct err *e);
 
 /*
- * Finds the files and declares nothing yet. What cannot be opened is in the list with its reason.
- * Zero-initialise `ret`; files_deinit() in any case.
+ * Finds the files, but does not declare streams yet. Files that cannot be opened are listed with
+ * the reason. Zero-initialise `ret`; files_deinit() in any case.
  */
 enum status files_find(const struct files_plan *plan, struct files *ret, struct err *e);
 void files_deinit(struct files *f);
 
-/* Bytes of all of them, as far as they can be opened. */
+/* Total size of those that can be opened, in bytes. */
 uint64_t files_bytes(const struct files_plan *plan, const struct files *f);
 
 /*
- * Opens and declares those that page tables name by a number, and hands them to plan->slots. Those
- * that fail are recorded as by files_copy(), which goes on with the others. ST_OUTPUT and ST_NOMEM
+ * Opens and declares the files that page tables name by number, and hands them to plan->slots.
+ * Failures are recorded as by files_copy(), which copies the others later. ST_OUTPUT and ST_NOMEM
  * end it.
  */
 enum status files_begin(const struct files_plan *plan, struct files *f, struct err *e);
 
 /*
- * Copies them one after the other, but for what slots have read. Gaps and files that fail are
- * recorded, logged and left behind; ST_OUTPUT, ST_NOMEM and ST_INTERRUPTED end it.
+ * Copies the files one after the other, except what the slots have read. Gaps and failing files are
+ * recorded, logged and skipped; ST_OUTPUT, ST_NOMEM and ST_INTERRUPTED end it.
  */
 enum status files_copy(const struct files_plan *plan, struct files *f, struct err *e);
 

@@ -9,8 +9,8 @@
 json_t *file_identity_json(const struct files_plan *plan, const struct file_copy *c);
 
 /*
- * The line. `changes`: what the last look at the file has found; NULL: nobody came to look, as of a
- * file that was not opened, and the line says no more than that and why.
+ * The manifest's line. `changes`: what the last look at the file found; NULL: there was none,
+ * because the file was not opened, and the line says only that and why.
  */
 json_t *file_line_json(const struct files_plan *plan, const struct file_copy *c,
 		       const struct extract_changes *changes);

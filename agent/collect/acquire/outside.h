@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page tables that name memory which an image does not have. Of a raw image, in which nothing says
- * where its bytes belong, that tells that its RAM banks stand end to end, or that it is cut.
+ * Page tables that refer to memory that an image does not have. In a raw image, which does not say
+ * where its bytes belong, this shows that its RAM banks are stored end to end, or that it is
+ * truncated.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_OUTSIDE_H
 #define RAMSEAL_AGENT_COLLECT_ACQUIRE_OUTSIDE_H
@@ -9,11 +10,11 @@
 #include "agent/collect/capture/reading.h"
 #include "agent/shared/kernel/discover.h"
 
-/* Entries that name tables, or pages of programs: a device's registers are hardly among them. */
+/* Entries for tables or for pages of programs, which are rarely a device's registers. */
 struct outside {
 	uint64_t looked;  /* entries */
-	uint64_t entries; /* of those, those that refer to what the image does not have */
-	uint64_t first; /* the least and the greatest address that they name, but for absurd ones */
+	uint64_t entries; /* of those, references to memory that the image lacks */
+	uint64_t first;   /* their lowest and highest address, except absurd ones */
 	uint64_t last;
 };
 
@@ -21,7 +22,7 @@ struct outside {
 enum status outside_look(const struct reading *reading, struct drv *source,
 			 const struct discovery *d, struct outside *ret, struct err *e);
 
-/* There are so many that the image cannot be right; torn tables name a few. */
+/* True if there are too many for a correct image. Torn tables explain a few. */
 bool outside_is_wrong(const struct outside *o, const struct drv_info *info);
 
 /* The sentence: "... entries of page tables refer to memory that the image does not have". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much room a container takes: for `check` and `acquire` alike. An acquisition has one try, and
- * is not refused on a guess: only where there is no room for anything, which is certain.
+ * How much space a container needs, for both `check` and `acquire`. An acquisition may have only
+ * one chance, so it is refused only if there is certainly no space, not on an estimate.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_ROOM_H
 #define RAMSEAL_AGENT_COLLECT_ACQUIRE_ROOM_H
@@ -10,12 +10,12 @@
 #include "agent/shared/output/output.h"
 
 /*
- * Kept for what must be written on a full disk, too: the manifest's last lines, the log, an index,
- * and the records of what is missing.
+ * Reserved for what must be written even to a full disk: the manifest's last lines, the log, an
+ * index, and the records of what is missing.
  */
 uint64_t room_reserve(uint64_t memory_bytes);
 
-/* What a container of so much memory and page files takes, without an estimate. */
+/* The space for a container with this much memory and page files, without an estimate. */
 struct output_need room_need(uint64_t memory_bytes, uint64_t file_bytes);
 
 /*
@@ -31,7 +31,7 @@ void room_sample_destroy(struct room_sample *s); /* NULL is fine */
 /* One piece: at most PROBE_BYTES, which are used up. A probe_fn of preflight.h. */
 void room_sample_see(void *sample, uint8_t *data, const struct page_status *status, size_t pages);
 
-/* A few pieces from all over a file that will be copied. What cannot be read is left out. */
+/* Samples a file that will be copied. Unreadable parts are left out. */
 void room_sample_file(struct room_sample *s, struct disk *d, const struct pagefile *p);
 
 uint64_t room_sample_bytes(const struct room_sample *s); /* seen so far; of NULL 0 */

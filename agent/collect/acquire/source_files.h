@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Page files that the source of the memory offers itself: a simulated machine's.
- */
+/* Page files that the memory's source itself provides: those of a simulated machine. */
 #ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_SOURCE_FILES_H
 #define RAMSEAL_AGENT_COLLECT_ACQUIRE_SOURCE_FILES_H
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* Which sources there are, of which kind each is and why: command.put_notes. */
+/* Prints all sources with their kinds and the reasons: command.put_notes. */
 void sources_put_notes(FILE *to);
 
 #endif

@@ -11,7 +11,7 @@ json_t *tables_json(const struct tables_result *r);
 /* The manifest's line; `when`: "before", "after" or "image". */
 json_t *tables_line_json(const struct tables_result *r, const char *when);
 
-/* Windows: there is a list of processes, and nobody knows where their names stand. */
+/* Windows: there is a list of processes, but where their names are is not known. */
 bool tables_lack_names(const struct discovery *d);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was seen of a disk's volumes while page files were looked for, and what was not.
+ * What was found on a disk's volumes while searching for page files, and what could not be
+ * searched.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_VOLUME_REMARKS_H
 #define RAMSEAL_AGENT_COLLECT_ACQUIRE_VOLUME_REMARKS_H

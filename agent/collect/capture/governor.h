@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --level auto: compress as hard as costs no time. Reading, compressing and writing run side by
- * side; the slowest of them sets the pace. Where that is the output, better compression makes less
- * of it; where it is the compressor, a lower level lets the source run. A source that sets the pace
- * itself is left alone: more compression would only take the machine's CPUs.
+ * --level auto: compress as hard as possible without losing time. Reading, compressing and writing
+ * run concurrently; the slowest of them sets the pace. If that is the output, better compression
+ * leaves less to write; if it is the compressor, a lower level lets the source run. If it is the
+ * source, the level stays: more compression would only use the machine's CPUs.
  *
- * Behind a spool, writes take no time until it is full, and then as long as a piece of it takes to
- * be sent: what waits in it says earlier, and more steadily, what the link is like.
+ * With a spool, writes take no time until it is full, and then as long as sending a piece of it
+ * takes. How full it is shows the speed of the link earlier and more steadily.
  *
  * All of it in real time, which is what compressing and sending take of a simulated machine, too.
  */
@@ -23,7 +23,7 @@
 /* What a window looked like: the shares of its time in which each stage was at work, 0 to 1. */
 struct governor_load {
 	double compress; /* of all workers, on average */
-	double write;    /* or of the spool what is full, if that is more */
+	double write;    /* or how full the spool is, if that is more */
 };
 
 /* The next level after one window at `level`. */
@@ -42,12 +42,12 @@ struct governor {
 /* `fixed`: the level never moves. */
 void governor_init(struct governor *g, int level, bool fixed, unsigned workers, uint64_t now);
 
-/* From any worker: so much time went into compressing one chunk. */
+/* From any worker: the time it took to compress one chunk. */
 void governor_compressed(struct governor *g, uint64_t ns);
 
 /*
- * From the one thread that writes, after each chunk; ends the window when it is due. `backlog`:
- * how full a spool behind the write is, 0 to 1; 0: there is none.
+ * From the writing thread, after each chunk; ends the window when it is due. `backlog`: how full
+ * the spool is, 0 to 1; 0 if there is none.
  */
 void governor_wrote(struct governor *g, uint64_t ns, double backlog, uint64_t now);
 

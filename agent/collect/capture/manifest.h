@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The manifest's lines, as formats/MANIFEST.md names their keys, as they are written;
- * shared/container/manifest_read.h reads them. All return NULL if memory ran out; the caller owns
- * what they return.
+ * Writes the manifest's lines; formats/MANIFEST.md has their keys, and
+ * shared/container/manifest_read.h reads them. All return NULL if out of memory; the caller owns
+ * the result.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_CAPTURE_MANIFEST_H
 #define RAMSEAL_AGENT_COLLECT_CAPTURE_MANIFEST_H
@@ -15,22 +15,22 @@
 
 #define MANIFEST_VERSION  1
 
-/* Unreadable ranges that a summary lists; the chunks have them all. */
+/* The most unreadable ranges in a summary; the chunks have them all. */
 #define MANIFEST_GAPS_MAX 100
 
 /* {"name":, "path":, "silent":, …} */
 json_t *manifest_source(const struct drv_info *info);
 
 /*
- * Of the "begin" line of an image: what it says of the machine that ramseal runs on goes into an
- * object "made_on", because it is not the one whose memory this is.
+ * In the "begin" line of an image: moves the facts about the machine that ramseal runs on into an
+ * object "made_on", because the memory is another machine's.
  */
 enum status manifest_move_machine(json_t *begin, struct err *e);
 
 /* [{"origin":, "bytes":, "ranges": [{"first":, "last":}], "faults": {…}}], maps[0] first. */
 json_t *manifest_maps(const struct drv_info *info);
 
-/* The same of maps that were asked for again. */
+/* The same for maps that were asked for again. */
 json_t *manifest_maps_again(const struct drv_maps *m);
 
 /* [{"source":, "first":, "last":}] */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container on its way to an output: its manifest, its log, and its closing, also when the disk
- * is full. Streams, chunks and manifest lines may come from several threads at once, and the log
- * from everywhere; the rest is for the thread that made it.
+ * A container that is being written to an output: its manifest and its log, and closing it, even
+ * when the disk is full. Several threads may write streams, chunks and manifest lines at once, and
+ * every thread may log; the rest is for the thread that created it.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_CAPTURE_SEALER_H
 #define RAMSEAL_AGENT_COLLECT_CAPTURE_SEALER_H
@@ -14,14 +14,14 @@
 
 struct sealer;
 
-/* Names that streams of ours have, so that a file of the same name needs another. */
+/* Names of our own streams: a file of the same name needs another. */
 #define SEALER_STREAM_NAMES 6
 extern const char *const sealer_stream_names[SEALER_STREAM_NAMES];
 
 /*
  * Begins a container in `out` (the caller's) and declares the manifest and the log. From now on
- * every line of the log is kept for the container. Its id is drawn, or of the text `id_of`: where
- * the same input is to be the same container.
+ * every line of the log is kept for the container. Its id is random, or derived from the text
+ * `id_of` if the same input must give the same container.
  */
 enum status sealer_create(struct output *out, const char *id_of, struct sealer **ret,
 			  struct err *e);
@@ -34,10 +34,10 @@ const char *sealer_id(const struct sealer *s);
 uint64_t sealer_begin_wall(const struct sealer *s);
 uint64_t sealer_begin_mono(const struct sealer *s);
 
-/* Bytes of whole records so far, as they are before an output encrypts them. */
+/* Bytes of whole records so far, before encryption. */
 uint64_t sealer_size(const struct sealer *s);
 
-/* output_backlog() of where it goes. */
+/* output_backlog() of its output. */
 double sealer_backlog(const struct sealer *s);
 
 /* `meta` is consumed; NULL is fine. */
@@ -59,15 +59,15 @@ enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e);
 json_t *sealer_sleeps_json(struct sealer *s);
 
 /*
- * The whole records so far, to be read; NULL if the output cannot be. sealer_recover() comes before
- * the next write.
+ * The whole records so far, for reading; NULL if the output cannot be read. Call sealer_recover()
+ * before the next write.
  */
 struct blob *sealer_written(struct sealer *s);
 
 /*
- * After ST_OUTPUT: gives back what the output holds of an unfinished record, so that a full disk
- * has room for the end. An output that takes nothing back has finished the record before it said
- * that it is full (output_check()). ST_OUTPUT if neither can be.
+ * After ST_OUTPUT: removes an unfinished record from the output, so that a full disk has room for
+ * the end. An output that cannot do that finished the record before it reported that it is full
+ * (output_check()). ST_OUTPUT if neither is possible.
  */
 enum status sealer_recover(struct sealer *s, struct err *e);
 

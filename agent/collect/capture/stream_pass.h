@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From pages, wherever they come from, through the pipeline into a stream of a container. What is
- * read, in which order and how often is the feed's business: memory.c has the one for RAM, files.c
- * the one for page files.
+ * Takes pages from a feed through the pipeline into a stream of a container. The feed decides what
+ * is read, in which order and how often: memory.c has the one for RAM, files.c the one for page
+ * files.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_CAPTURE_STREAM_PASS_H
 #define RAMSEAL_AGENT_COLLECT_CAPTURE_STREAM_PASS_H
@@ -11,13 +11,13 @@
 #include "agent/shared/container/tally.h"
 #include "agent/shared/program/progress.h"
 
-/* What is read, compressed and hashed as one piece. Larger compresses hardly better. */
+/* The piece that is read, compressed and hashed at once. Larger pieces hardly compress better. */
 #define STREAM_CHUNK   ((size_t)1 << 20)
 
-/* Pages without bytes need no buffer, so that one piece may name as many as a chunk can. */
+/* Pages without bytes need no buffer, so one piece may name as many as a chunk can. */
 #define STREAM_SKIP    ((size_t)RSZ_CONTENT_MAX)
 
-/* Pages that lie here and there go into one piece, each with its own time: a page at a time. */
+/* Scattered pages share a piece, each with a time of its own. */
 #define STREAM_EXTENTS (STREAM_CHUNK / PAGE_SIZE)
 
 struct stream_result;
@@ -29,29 +29,29 @@ struct stream_piece {
 	/* At most STREAM_CHUNK bytes together, or STREAM_SKIP if no page is data. */
 	struct page_status *pages; /* to be filled, one per page */
 	uint8_t *data;             /* to be filled where pages are data: STREAM_CHUNK bytes */
-	/* Where it goes: the plan's stream and result, unless the feed says otherwise. */
+	/* Its destination: the plan's stream and result, unless the feed changes that. */
 	uint32_t stream;
 	struct stream_result *result;
 	/*
-	 * read() is to come: only the addresses and lengths of its extents are filled, and where it
-	 * goes.
+	 * read() comes later: only its destination and the addresses and lengths of its extents are
+	 * filled.
 	 */
 	bool unread;
 };
 
 /*
- * Appends `x`, whose pages lie `from` pages into the piece's data, and moves them to `at`, before
- * that or there: for feeds that read more than they keep.
+ * Appends `x` and moves its pages from page `from` of the piece's data to page `at`, which is not
+ * after it: for feeds that read more than they keep.
  */
 void stream_piece_keep(struct stream_piece *p, const struct rsz_extent *x, size_t from, size_t at);
 
 struct stream_feed {
-	/* The next piece, ST_END, or what ends the pass. One thread. */
+	/* The next piece; ST_END, or a status that ends the pass. One thread. */
 	enum status (*next)(struct stream_feed *f, struct stream_piece *p, struct err *e);
 	/*
-	 * Reads a piece that next() left `unread`: the rest of it is filled, whatever happens. On
-	 * one of the workers' threads, `worker`, several at once, and next() goes on meanwhile.
-	 * NULL: no piece is left so.
+	 * Reads a piece that next() left `unread`, and fills the rest of it, whatever happens.
+	 * Called on several workers' threads at once, while next() goes on. NULL: no piece is left
+	 * unread.
 	 */
 	void (*read)(struct stream_feed *f, struct stream_piece *p, unsigned worker);
 };
@@ -60,13 +60,16 @@ struct reading;
 
 struct stream_plan {
 	struct stream_feed *feed;
-	/* Watches over the source that the feed reads; NULL: it reads none. */
+	/* The watchdog over the source that the feed reads; NULL: it reads none. */
 	const struct reading *reading;
-	/* Whose clock goes on while its link is busy (drv_ops.output); NULL: time is real. */
+	/*
+	 * A source whose clock advances while its link is busy (drv_ops.output); NULL: time is
+	 * real.
+	 */
 	struct drv *paced;
 	struct sealer *sealer;
 	uint32_t stream;
-	int level;       /* zstd's, or RSZ_LEVEL_STORE; the first one, if it may move */
+	int level;       /* zstd's, or RSZ_LEVEL_STORE; with level_auto the first one */
 	bool level_auto; /* see governor.h */
 	unsigned threads;
 	enum progress_mode progress;
@@ -87,8 +90,8 @@ struct stream_result {
 void stream_result_deinit(struct stream_result *r);
 
 /*
- * Until the feed has no more. On failure the container ends with the last whole chunk: ST_OUTPUT,
- * ST_NOMEM, or what the feed said. If a read was abandoned (reading.h), the feed must not be freed.
+ * Runs until the feed ends. On failure the container ends with the last whole chunk: ST_OUTPUT,
+ * ST_NOMEM, or the feed's status. If a read was abandoned (reading.h), the feed must not be freed.
  * Two passes may run at once on one sealer.
  */
 enum status stream_pass(const struct stream_plan *plan, struct stream_result *ret, struct err *e);

@@ -8,19 +8,17 @@
 
 struct context_flag {
 	uint32_t bit;     /* 0 ends a list */
-	const char *name; /* for people; of GFlags its abbreviation first */
+	const char *name; /* for people; for GFlags, its abbreviation comes first */
 };
 
 extern const struct context_flag context_global_flags[], context_shutdown_flags[];
 
-/*
- * What SystemCodeIntegrityInformation answers (context_flags.c), as far as it is asked for by name.
- */
+/* Bits of SystemCodeIntegrityInformation (context_flags.c) that we ask for by name. */
 #define CODE_INTEGRITY_ENABLED    0x0001
 #define CODE_INTEGRITY_TEST_SIGN  0x0002
-#define CODE_INTEGRITY_UMCI       0x0004 /* of programs, too: application control */
+#define CODE_INTEGRITY_UMCI       0x0004 /* for programs too: application control */
 #define CODE_INTEGRITY_UMCI_AUDIT 0x0008
-#define CODE_INTEGRITY_HVCI       0x0400 /* of the kernel, by the hypervisor */
+#define CODE_INTEGRITY_HVCI       0x0400 /* for the kernel, by the hypervisor */
 #define CODE_INTEGRITY_HVCI_AUDIT 0x0800
 #define CODE_INTEGRITY_WHQL       0x4000 /* only drivers that passed Microsoft's tests */
 #define CODE_INTEGRITY_WHQL_AUDIT 0x8000

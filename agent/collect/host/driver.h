@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory driver that an acquisition loads for itself, and takes away again. Only Windows has
- * such: elsewhere there are no options for it, and nothing is loaded.
+ * The memory driver that an acquisition loads for itself and unloads again. Only on Windows:
+ * elsewhere there are no options for it, and nothing is loaded.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_HOST_DRIVER_H
 #define RAMSEAL_AGENT_COLLECT_HOST_DRIVER_H
@@ -12,9 +12,9 @@
 #include "driver-interface/driver_safety.h"
 
 struct driver_options {
-	const char *file;   /* NULL: what is built in, if it is and none is loaded */
+	const char *file;   /* NULL: the built-in one, if there is one and none is loaded */
 	const char *folder; /* NULL: Windows' own */
-	bool risk;          /* the user takes it that the host may stop */
+	bool risk;          /* the user accepts that the host may stop */
 };
 
 #ifdef _WIN32
@@ -42,28 +42,29 @@ struct driver_options {
 
 struct driver_session;
 
-/* `source` (what --source says) is, or may become, one that wants such a driver. */
+/* Does `source` (the value of --source) need such a driver, now or later? */
 bool driver_is_wanted(const char *source);
 
 /*
- * Loads a driver if `source` (what --source says) wants one. One that is loaded already is used,
- * and left as it is. *ret is NULL where there is nothing to end. As winpmem_service_load().
+ * Loads a driver if `source` (the value of --source) needs one. A driver that is already loaded is
+ * used and left as it is. *ret is NULL if there is nothing to unload. Fails as
+ * winpmem_service_load().
  */
 enum status driver_session_begin(const struct driver_options *o, const char *source,
 				 struct driver_session **ret, struct err *e);
 
 /*
  * What a session would load: {"path":, "sha256":, "signer":, "trust":}, and "risk" if the user
- * takes one; the caller's; NULL: nothing. "trust" is "trusted", or Windows' number for why it is
- * not. As winpmem_service_inspect().
+ * accepts one; owned by the caller; NULL: nothing. "trust" is "trusted", or Windows's error number.
+ * Fails as winpmem_service_inspect().
  */
 enum status driver_session_inspect(const struct driver_options *o, const char *source, json_t **ret,
 				   struct err *e);
 
-/* The same and {"service":} of what is loaded, or null without a session. */
+/* The same with {"service":} for the loaded driver, or null without a session. */
 json_t *driver_session_json(const struct driver_session *s);
 
-/* Takes it away, once the source is closed; what that came to is logged. NULL is fine. */
+/* Unloads it once the source is closed, and logs the result. NULL is fine. */
 void driver_session_end(struct driver_session *s);
 
 #endif

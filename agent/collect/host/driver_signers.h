@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who signed a driver's file, all of them, for the manifest and for `ramseal check`. */
+/* All signers of a driver's file, for the manifest and for `ramseal check`. */
 #ifndef RAMSEAL_AGENT_COLLECT_HOST_DRIVER_SIGNERS_H
 #define RAMSEAL_AGENT_COLLECT_HOST_DRIVER_SIGNERS_H
 
@@ -8,13 +8,13 @@
 
 /*
  * [{"name":, "digest":, "nested":, "whql":, "attestation":}] as authenticode.h has them, in the
- * file's order; empty: it is not signed. Null: the bytes do not have this SHA-256 (lower-case
- * hexadecimal digits; what was hashed is what is loaded, and no other file may speak for it), are
- * no program, or its signature is damaged. The caller owns it; NULL if memory ran out.
+ * file's order; empty if it is not signed. Null if the bytes do not have this SHA-256 (in
+ * lower-case hexadecimal: only the file that was hashed is loaded), are not a program, or have a
+ * damaged signature. The caller owns it; NULL if out of memory.
  */
 json_t *driver_signers_json(const void *p, size_t len, const char *sha256);
 
-/* The same of a file; null also where it cannot be read. */
+/* The same for a file; also null if it cannot be read. */
 json_t *driver_signers_of_file(const char *path, const char *sha256);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a file can change while it is read. A regular file that no process has open for writing
- * cannot, as far as the system tells; a device, a file of /proc, or one that a virtual machine
- * has as its memory can. file_mark_linux.c and file_mark_windows.c know how to ask.
+ * Can a file change while it is read? A regular file that no process has open for writing cannot,
+ * as far as the system tells; a device, a file in /proc, or the memory file of a virtual machine
+ * can. file_mark_linux.c and file_mark_windows.c ask the system.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_HOST_FILE_MARK_H
 #define RAMSEAL_AGENT_COLLECT_HOST_FILE_MARK_H
@@ -12,13 +12,13 @@
 
 struct file_mark {
 	uint64_t size;
-	int64_t written; /* when it was written last, in the system's own unit */
+	int64_t written; /* when it was last written, in the system's own unit */
 };
 
 /*
- * True if it is an ordinary file that nobody is seen to have open for writing. Where the system
- * does not say who has it open (other people's files, some network file systems), nobody is seen.
- * Take it twice: equal marks say that the file was not written to in between.
+ * True for a regular file that nobody seems to have open for writing. If the system does not say
+ * who has it open (other users' files, some network file systems), nobody seems to. Take two marks:
+ * if they are equal, the file was not written to in between.
  */
 bool file_mark_take(const char *path, struct file_mark *ret);
 

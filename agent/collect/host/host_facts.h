@@ -5,13 +5,16 @@
 
 #include <jansson.h>
 
-/* facts[section][key] = value, consuming it. A NULL value is a fact that is not known: left out. */
+/*
+ * facts[section][key] = value, consuming it. A NULL value is a fact that is not known, and is left
+ * out.
+ */
 void host__put(json_t *facts, const char *section, const char *key, json_t *value);
 
-/* What the platform knows. */
+/* Adds the platform's facts. */
 void host__facts(json_t *facts);
 
-/* A path under which the program that runs can be read, for free(); NULL if out of memory. */
+/* A path from which the running program can be read, for free(); NULL if out of memory. */
 char *host__own_executable(void);
 
 #endif

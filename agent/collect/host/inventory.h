@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `ramseal check` asks the system beyond host_describe(): of use to whoever prepares an
- * acquisition or tests one, and not worth the time and the touched registry when memory is
- * acquired. Only what changes nothing is asked. Implemented once per system (inventory_*.c); Linux
- * has nothing of the kind.
+ * What `ramseal check` asks the system beyond host_describe(): useful for preparing or testing an
+ * acquisition, but not worth the time and the touched registry during one. None of the questions
+ * changes anything. Implemented once per system (inventory_*.c); on Linux there is nothing to ask.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_HOST_INVENTORY_H
 #define RAMSEAL_AGENT_COLLECT_HOST_INVENTORY_H

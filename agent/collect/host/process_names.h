@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same processes from two sides: the kernel's list as it lies in memory, and what the operating
- * system tells whoever asks. Where a live machine's two lists differ, one of them was tampered
- * with, or the memory is not this machine's.
+ * The same processes from two sides: the kernel's list in memory, and what the operating system
+ * reports. If the two lists of a live machine differ, one of them was tampered with, or the memory
+ * is not this machine's.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_HOST_PROCESS_NAMES_H
 #define RAMSEAL_AGENT_COLLECT_HOST_PROCESS_NAMES_H
@@ -13,7 +13,7 @@
 
 struct host_process {
 	uint32_t pid;
-	char *name; /* as the system tells it: bytes on Linux, UTF-8 on Windows */
+	char *name; /* as the system reports it: bytes on Linux, UTF-8 on Windows */
 };
 
 /* Zero-initialise. */
@@ -23,27 +23,27 @@ struct host_processes {
 };
 
 /*
- * What this system tells: /proc on Linux, NtQuerySystemInformation(SystemProcessInformation) on
- * Windows (process_names_*.c). Without PID 0, which the idle thread has and only some lists have.
- * ST_NOMEM; ST_SYSTEM if the system does not tell.
+ * The system's list: /proc on Linux, NtQuerySystemInformation(SystemProcessInformation) on Windows
+ * (process_names_*.c). Without PID 0, the idle thread, which only some lists have. ST_NOMEM;
+ * ST_SYSTEM if the system gives no list.
  */
 enum status host_processes(struct host_processes *ret, struct err *e);
 /*
- * Whether this process sees a part of the system's processes only: those of its PID namespace. On
- * Linux the first one has a number of its own (include/linux/proc_ns.h, PROC_PID_INIT_INO), which
- * /proc/self/ns/pid names; `link` is that, or what a test puts in its place.
+ * Does this process see only the processes of its own PID namespace? On Linux the initial namespace
+ * has a fixed number (include/linux/proc_ns.h, PROC_PID_INIT_INO), which /proc/self/ns/pid names;
+ * `link` is that path, or a test's.
  */
 #define HOST_PID_NAMESPACE "/proc/self/ns/pid"
 bool host_in_pid_namespace(const char *link);
-/* Makes room for one, and copies its name. The list is sorted once all are there. */
+/* Adds one and copies its name. Sort the list once all are added. */
 enum status host_processes_add(struct host_processes *l, uint32_t pid, const char *name,
 			       struct err *e);
 void host_processes_sort(struct host_processes *l);
 void host_processes_deinit(struct host_processes *l);
 
 /*
- * Processes come and go: what the system told just before the kernel's list was read, and just
- * after, is asked of both, and so is the kernel's list when it was read once more, if it was.
+ * Processes come and go, so the comparison uses the system's list from just before and from just
+ * after the kernel's list was read, and a second reading of the kernel's list if there was one.
  */
 struct process_views {
 	enum discover_os os; /* whose names kernels cut, and how */
@@ -55,23 +55,23 @@ struct process_views {
 /*
  * {"kernel": how many, "system": how many, "agree":, "kernel_only": [{"pid":, "name":}],
  * "system_only": [the same], "renamed": [{"pid":, "kernel":, "system":}], "system_list": [{"pid":,
- * "name":}]}. NULL if memory ran out.
+ * "name":}]}. NULL if out of memory.
  *
- * A PID is only the kernel's if the system told of it neither before nor after. It is only the
- * system's if that told of it before and after. A process is renamed if the system had one name for
- * it before and after, and the kernel another. Each of these must be so in `again`, too: a process
- * may have started and ended between two questions, and a list that is read while processes end can
- * lead past others. A kernel's list that is not whole agrees with nothing.
+ * A PID is only the kernel's if the system listed it neither before nor after. It is only the
+ * system's if the system listed it both times. A process is renamed if the system used one name
+ * both times and the kernel another. Each of these must also hold in `again`: a process may start
+ * and end between two questions, and a list that is read while processes end can miss others. An
+ * incomplete kernel's list agrees with nothing.
  */
 json_t *process_names_json(const struct process_views *v);
 
-/* How many there are in those three lists together. */
+/* How many entries those three lists have together. */
 size_t process_names_differences(const json_t *doc);
 
 /*
- * Whether these are one name: kernels keep its beginning only (Linux 15 bytes of comm, but its
- * /proc says more of its own threads; Windows 14 of ImageFileName, and of each character the low
- * byte).
+ * Are these the same name? Kernels keep only its beginning (Linux: 15 bytes of comm, though /proc
+ * shows more for kernel threads; Windows: 14 characters of ImageFileName, and only the low byte of
+ * each).
  */
 bool process_names_match(enum discover_os os, const char *kernel, const char *system);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `status` and `stop` print of an acquisition, and what they end with. */
+/* What `status` and `stop` print about an acquisition, and their exit codes. */
 #ifndef RAMSEAL_AGENT_COLLECT_HOST_STATUS_LINE_H
 #define RAMSEAL_AGENT_COLLECT_HOST_STATUS_LINE_H
 
@@ -15,14 +15,14 @@
 #define STATUS_WAIT_LONE "31536000"
 
 /*
- * Looks until the acquisition that was seen first does not run any more, or `seconds` have passed.
- * ST_INPUT if another one has its place meanwhile; ST_INTERRUPTED.
+ * Waits until the acquisition that was seen first has ended, at most `seconds`. ST_INPUT if another
+ * one has taken its place; ST_INTERRUPTED.
  */
 enum status status_wait(const char *path, uint64_t seconds, struct running_seen *s, struct err *e);
 
 /*
- * One line, or one object; the exit code of the program is that of the acquisition, EXIT_RUNNING
- * while it runs, EXIT_DIED if it died.
+ * Prints one line or one object. The program's exit code becomes that of the acquisition,
+ * EXIT_RUNNING while it runs, or EXIT_DIED if it died.
  */
 enum status status_print(struct cli *cli, const struct running_seen *s, bool json, struct err *e);
 
