@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "agent/collect/capture/clock_watch.h"
 #include "agent/collect/capture/sleep_watch.h"
 #include "agent/collect/host/process_names.h"
 #include "agent/commands/commands.h"
@@ -142,10 +143,10 @@ static json_t *info_json(struct container *c, const char *path, const struct con
 {
 	static const char *const begin_keys[] = { "process",  "tool",   "source",      "maps",
 						  "withheld", "driver", "stays_awake", NULL };
-	static const char *const end_keys[] = {
-		"exit_code",   "outcome",        "message", "order",  "parts",
-		"maps_at_end", "memory_changes", "usage",   "sleeps", NULL
-	};
+	static const char *const end_keys[] = { "exit_code",      "outcome", "message",
+						"order",          "parts",   "maps_at_end",
+						"memory_changes", "usage",   "sleeps",
+						"clock_steps",    NULL };
 	static const char *const later_keys[] = { "sealed_later", NULL };
 	const struct rsz_identity *id = rsz_reader_identity(c->reader);
 	char time[CLOCK_RFC3339_SIZE], root[SHA256_HEX_SIZE];
@@ -365,13 +366,15 @@ static void info_print_text(struct container *c, json_t *doc, const struct conta
 			    const struct origin *o)
 {
 	json_t *outcome = json_object_get(doc, "outcome");
-	char slept[SLEEP_TEXT_MAX];
+	char slept[SLEEP_TEXT_MAX], stepped[CLOCK_TEXT_MAX];
 
 	info_print_state(doc, &s->end);
 	print_row("outcome", "%s",
 		  outcome ? json_string_value(outcome) : "the acquisition did not finish");
 	if (sleep_watch_text(json_object_get(doc, "sleeps"), slept))
 		print_row("", "%s", slept);
+	if (clock_watch_text(json_object_get(doc, "clock_steps"), stepped))
+		print_row("", "%s", stepped);
 	if (rsz_reader_identity(c->reader)->wall)
 		print_row("begun", "%s by %s", json_string_value(json_object_get(doc, "begun")),
 			  json_string_value(json_object_get(doc, "written_by")));

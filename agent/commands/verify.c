@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/shared/program/pipeline.h"
+#include "agent/collect/capture/clock_watch.h"
 #include "agent/collect/capture/sleep_watch.h"
 #include "agent/shared/container/verify.h"
 #include "agent/commands/commands.h"
@@ -160,7 +161,7 @@ static void verify_print_text(const struct verdict *v)
 {
 	const char *outcome = json_string_value(json_object_get(v->acquisition, "outcome"));
 	char shown[PATH_SHOWN_MAX], reason[4 * sizeof(v->end.reason)];
-	char slept[SLEEP_TEXT_MAX];
+	char slept[SLEEP_TEXT_MAX], stepped[CLOCK_TEXT_MAX];
 
 	text_printable(v->path, shown, sizeof(shown));
 	if (v->st == ST_CORRUPT) {
@@ -175,6 +176,8 @@ static void verify_print_text(const struct verdict *v)
 	       v->st ? "" : "acquisition: ", reason);
 	if (sleep_watch_text(json_object_get(v->acquisition, "sleeps"), slept))
 		printf("; %s", slept);
+	if (clock_watch_text(json_object_get(v->acquisition, "clock_steps"), stepped))
+		printf("; %s", stepped);
 	if (v->sealed_later)
 		printf("; sealed later");
 	if (v->seen.same)

@@ -217,6 +217,17 @@ static size_t put_page_runs(const struct rsz_chunk *c, uint8_t *at)
 	return runs;
 }
 
+/*
+ * What ends before it begins was read at a time that nobody knows. A reader would reject it, and
+ * with it the rest of the container.
+ */
+static struct rsz_extent with_possible_times(struct rsz_extent x)
+{
+	if (x.end < x.start)
+		x.start = x.end = 0;
+	return x;
+}
+
 void rsz__encode_header(const struct rsz_chunk *c, struct rsz_frame *f)
 {
 	uint8_t *const extents = f->header + 128;
@@ -228,8 +239,13 @@ void rsz__encode_header(const struct rsz_chunk *c, struct rsz_frame *f)
 		.end = c->end,
 	};
 
-	for (size_t i = 0; i < c->n_extents; i++)
-		rsz__put_extent(extents + RSZ__EXTENT_SIZE * i, &c->extents[i]);
+	for (size_t i = 0; i < c->n_extents; i++) {
+		const struct rsz_extent x = with_possible_times(c->extents[i]);
+
+		rsz__put_extent(extents + RSZ__EXTENT_SIZE * i, &x);
+		fields.start = MIN(fields.start, x.start);
+		fields.end = MAX(fields.end, x.end);
+	}
 	if (c->paged)
 		fields.runs = (uint32_t)put_page_runs(c, extents + RSZ__EXTENT_SIZE * c->n_extents);
 	rsz__put_chunk(f->header + RSZ__PREFIX_SIZE, &fields);

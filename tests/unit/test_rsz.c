@@ -317,7 +317,7 @@ TEST(writer_refuses_what_its_reader_rejects_and_goes_on)
 	refuse_put(&b);
 	build_chunk(&b, memory, 100);
 	build_extent(&b, 0x1000, "a");
-	b.chunk.end = 50;
+	b.extents[0].pass = 1; /* and no reason */
 	refuse_put(&b);
 	build_chunk(&b, memory, 100);
 	build_extent(&b, 0x1000, "a");
@@ -577,6 +577,52 @@ TEST(opening_shows_every_chunk_until_one_is_refused)
 	CHECK_STATUS(rsz_reader_open_watched(&counting.blob, visit_chunk, &some, &r, &e), ST_SYSTEM,
 		     &e);
 	assert_int_equal(some.chunks, 3);
+	build_deinit(&b);
+}
+
+/*
+ * Whatever the clock says, the record is one that a reader takes: its window holds its extents',
+ * and of what ended before it began nobody knows the time.
+ */
+TEST(times_never_cost_a_record)
+{
+	static struct build b;
+	struct rsz_scan_result verdict;
+	struct rsz_reader *r = NULL;
+	struct rsz_cursor *c = NULL;
+	struct rsz_page page;
+	struct err e = ERR_INIT;
+	struct mem_blob blob;
+	uint32_t stream;
+
+	build_begin(&b, 7, 1);
+	stream = build_stream(&b, RSZ_KIND_MEMORY, "memory");
+	build_chunk(&b, stream, 1000);
+	build_extent(&b, 0x1000, "a");
+	build_extent(&b, 0x4000, "b");
+	build_extent(&b, 0x8000, "c");
+	b.extents[0].start = 900;
+	b.extents[1].end = 2000;
+	b.extents[2].start = 500;
+	b.extents[2].end = 499;
+	b.chunk.end = 999;
+	build_put(&b);
+	build_close(&b);
+	verify_bytes(b.out.at, b.out.len, &verdict);
+	assert_int_equal(verdict.end, RSZ_END_SEALED);
+	mem_blob_init(&blob, b.out.at, b.out.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, &e), &e);
+	CHECK_OK(rsz_cursor_create(r, 2, &c, &e), &e);
+	CHECK_OK(rsz_cursor_page(c, stream, 0x1000, &page, &e), &e);
+	assert_int_equal(page.start, 900);
+	CHECK_OK(rsz_cursor_page(c, stream, 0x4000, &page, &e), &e);
+	assert_int_equal(page.end, 2000);
+	CHECK_OK(rsz_cursor_page(c, stream, 0x8000, &page, &e), &e);
+	assert_int_equal(page.data[0], 'c');
+	assert_int_equal(page.start, 0);
+	assert_int_equal(page.end, 0);
+	rsz_cursor_destroy(c);
+	rsz_reader_close(r);
 	build_deinit(&b);
 }
 
@@ -1084,6 +1130,7 @@ int main(void)
 		cmocka_unit_test(newest_capture_of_an_address_counts),
 		cmocka_unit_test(every_chunk_is_visited_once_until_one_is_refused),
 		cmocka_unit_test(opening_shows_every_chunk_until_one_is_refused),
+		cmocka_unit_test(times_never_cost_a_record),
 		cmocka_unit_test(capture_times_come_back_per_extent),
 		cmocka_unit_test(a_bounded_cursor_keeps_as_many_bytes),
 		cmocka_unit_test(a_chunk_that_changes_after_it_was_read_is_noticed),

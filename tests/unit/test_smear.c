@@ -1100,6 +1100,19 @@ TEST(slots_are_doubted_where_linux_may_keep_the_page_elsewhere)
 	check_slot(VERDICT_SLOT);
 }
 
+/* A counter that went back may have gone forward before: less than a second may have passed. */
+TEST(second_of_a_counter_that_went_back_is_longer)
+{
+	for (uint64_t ns = 4999; ns <= 5000; ns++) {
+		set_up();
+		begin_line = LINUX_BEGIN
+			"{\"event\":\"end\",\"clock_steps\":[{\"count\":1,\"back_ns\":2000},"
+			"{\"count\":2,\"back_ns\":3000}]}\n";
+		slots_taken = 1070 + SECOND + ns;
+		check_slot(ns < 5000 ? VERDICT_SLOT : VERDICT_SAFE);
+	}
+}
+
 /* The slot is read at `read`; up to two looks before or behind that. */
 static void set_up_looks(uint64_t read, uint64_t time, char state, uint64_t time2, char state2)
 {
@@ -1732,6 +1745,7 @@ int main(void)
 		cmocka_unit_test(large_page_is_compared_with_all_that_came_in_its_place),
 		cmocka_unit_test(frames_and_slots_named_twice_are_counted),
 		cmocka_unit_test(slots_are_doubted_where_linux_may_keep_the_page_elsewhere),
+		cmocka_unit_test(second_of_a_counter_that_went_back_is_longer),
 		cmocka_unit_test(swap_cache_tells_whether_a_slot_was_written),
 		cmocka_unit_test(looks_tell_zeros_that_were_not_written),
 		cmocka_unit_test(the_doubt_about_slots_says_what_it_is),

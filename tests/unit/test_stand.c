@@ -8,6 +8,7 @@
  */
 #include "tests/unit/test.h"
 
+#include "agent/shared/program/clock.h"
 #include "tests/unit/sealed_machine.h"
 
 #define TICK     (2 * SECOND) /* from one reading to the next: longer than a slot takes to settle */
@@ -126,9 +127,13 @@ static size_t world_at(size_t tick)
 	return tick >= change_at && tick < back_at;
 }
 
+/* When each reading began and ended, if the clock of the program says so (counter_goes_back()). */
+static struct rsz_times moments[64];
+static bool by_clock;
+
 static uint64_t time_of(size_t tick)
 {
-	return 1000 + tick * TICK;
+	return by_clock ? moments[tick].start : 1000 + tick * TICK;
 }
 
 /*
@@ -137,11 +142,16 @@ static uint64_t time_of(size_t tick)
 
 static void seal_reading(uint32_t stream, const struct reading *r)
 {
-	if (is_tables(r->event))
-		seal_page(stream, r->pa, 't', page_of(&world[world_at(r->tick)], r->pa),
-			  time_of(r->tick));
-	else
-		seal_page(stream, r->pa, 'd', NULL, time_of(r->tick));
+	const uint8_t *bytes =
+		is_tables(r->event) ? page_of(&world[world_at(r->tick)], r->pa) : NULL;
+
+	build_chunk(b, stream, time_of(r->tick));
+	build_extent(b, r->pa, is_tables(r->event) ? "t" : "d");
+	if (by_clock)
+		b->chunk.end = b->extents[0].end = moments[r->tick].end;
+	if (bytes)
+		memcpy(b->data, bytes, PAGE_SIZE);
+	build_put(b);
 }
 
 static void seal_events(uint32_t stream, unsigned events)
@@ -562,6 +572,88 @@ TEST(change_and_change_back_must_both_be_unseen)
 	assert_true(sums.wrong > 0); /* it is a limit */
 }
 
+/*
+ * A counter that goes back at any moment: what is called safe is right all the same, and there is
+ * as much of it as with a sound one.
+ */
+
+#define STEP_BACK 7000000 /* a few readings, which take a millisecond each */
+
+static uint64_t asked, steps_at; /* how often the counter was; when it goes back */
+
+static uint64_t counter_that_goes_back(void)
+{
+	const uint64_t now = NS_PER_SECOND + 1000000 * asked;
+
+	return asked++ < steps_at ? now : now - STEP_BACK;
+}
+
+static uint64_t tick_of_it(void)
+{
+	return (NS_PER_SECOND + 1000000 * asked) / 16000000 * 16000000;
+}
+
+static void read_by_the_clock(void)
+{
+	clock__forget();
+	asked = 0;
+	for (size_t i = 0; i < n_readings; i++) {
+		moments[i].start = clock_mono_ns();
+		moments[i].end = clock_mono_ns();
+	}
+}
+
+static size_t count_safe(const struct change_kind *k)
+{
+	size_t n = 0;
+
+	measure();
+	for (size_t i = 0; i < n_rows; i++) {
+		if (rows[i].verdict != VERDICT_SAFE)
+			continue;
+		n++;
+		if (!is_right(rows[i].va, rows[i].raw, taken_at(rows[i].content.start)))
+			fail_msg("%s at %zu: safe, and wrong", k->name, change_at);
+	}
+	return n;
+}
+
+static void counter_goes_back(const struct schedule *s)
+{
+	lay_out(s);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i += 2 * test_step()) {
+		make_worlds(&kinds[i]);
+		for (change_at = 1 + s->count % 3; change_at < n_readings; change_at += 3) {
+			size_t sound;
+
+			steps_at = UINT64_MAX;
+			read_by_the_clock();
+			sound = count_safe(&kinds[i]);
+			steps_at = 2 * (change_at + 1);
+			read_by_the_clock();
+			assert_int_equal(count_safe(&kinds[i]), sound);
+			sums.safe += sound;
+		}
+		machine_free(&world[0]);
+		machine_free(&world[1]);
+	}
+}
+
+TEST(one_change_beside_a_counter_that_goes_back)
+{
+	unsigned left[EVENTS] = { [FIRST] = 1, [LAST] = 1, [FRAME_0] = 1, [FRAME_1] = 1 };
+
+	clock__counter = counter_that_goes_back;
+	clock__tick = tick_of_it;
+	by_clock = true;
+	run(left, counter_goes_back);
+	assert_true(sums.safe > 0);
+	by_clock = false;
+	clock__counter = clock__counter_ns;
+	clock__tick = clock__tick_ns;
+	clock__forget();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,6 +664,7 @@ int main(void)
 		cmocka_unit_test(one_change_at_any_moment_with_a_frame_captured_again),
 		cmocka_unit_test(one_change_at_any_moment_with_a_slot_captured_again),
 		cmocka_unit_test(change_and_change_back_must_both_be_unseen),
+		cmocka_unit_test(one_change_beside_a_counter_that_goes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,7 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 		json_object_set_new(doc, "usage", self_usage_json());
 		json_object_set_new(doc, "footprint", self_footprint_json());
 		json_object_set_new(doc, "sleeps", sealer_sleeps_json(a->sealer));
+		json_object_set_new(doc, "clock_steps", sealer_clock_json(a->sealer));
 		if (a->network)
 			json_object_set_new(doc, "upload", output_json(a->out));
 	}

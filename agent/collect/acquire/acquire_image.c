@@ -6,6 +6,7 @@
 #include "agent/collect/acquire/acquire.h"
 #include "agent/collect/acquire/summary.h"
 #include "agent/collect/capture/manifest.h"
+#include "agent/collect/capture/clock_watch.h"
 #include "agent/collect/capture/sleep_watch.h"
 #include "agent/shared/program/pipeline.h"
 #include "agent/shared/program/share.h"
@@ -120,6 +121,7 @@ static enum status acquire_to_image(struct image_acquisition *a, struct err *e)
 	const struct summary_begun begun = { clock_wall_ns(), clock_mono_ns() };
 	const struct drv_info *info;
 	struct sleep_watch sleeps;
+	struct clock_watch clock;
 	struct source_pages pages;
 	enum status st = acquire_open(a->cli, a->o, &(size_t){ 0 }, &a->base, e);
 
@@ -147,10 +149,12 @@ static enum status acquire_to_image(struct image_acquisition *a, struct err *e)
 		return st;
 	acquire_announce_source(info);
 	sleep_watch_begin(&sleeps);
+	clock_watch_begin(&clock);
 	pages.pages.filler = reading_filler(&a->base.reading);
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
 	sleep_watch_sample(&sleeps);
+	clock_watch_sample(&clock);
 	if (!st)
 		st = look_for_changes(a, e);
 	if (!st)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "agent/collect/capture/clock_watch.h"
 #include "agent/collect/capture/sleep_watch.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/log.h"
@@ -29,6 +30,7 @@ struct sealer {
 	uint64_t manifest_bytes, log_bytes;
 	bool manifest_torn; /* its last line lacks its end */
 	struct sleep_watch sleeps;
+	struct clock_watch clock;
 
 	pthread_mutex_t writing; /* guards all of the above: two passes may run at once */
 	pthread_mutex_t lock;    /* guards the rest */
@@ -107,6 +109,7 @@ static enum status begin_seal_file(struct sealer *s, const char *id_of, struct e
 	s->begin.wall = clock_wall_ns();
 	s->begin.mono = clock_mono_ns();
 	sleep_watch_begin(&s->sleeps);
+	clock_watch_begin(&s->clock);
 	s->begin.text = "ramseal " RAMSEAL_VERSION;
 	st = rsz_writer_create(output_sink(s->out), &s->begin, &s->writer, e);
 	if (!st)
@@ -216,6 +219,7 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e)
 
 	pthread_mutex_lock(&s->writing);
 	sleep_watch_sample(&s->sleeps);
+	clock_watch_sample(&s->clock);
 	st = check_sealer_room(s, ST_OK, e);
 	if (!st)
 		st = rsz_writer_put(s->writer, f, e);
@@ -269,6 +273,17 @@ json_t *sealer_sleeps_json(struct sealer *s)
 	pthread_mutex_lock(&s->writing);
 	sleep_watch_sample(&s->sleeps);
 	ret = sleep_watch_json(&s->sleeps);
+	pthread_mutex_unlock(&s->writing);
+	return ret;
+}
+
+json_t *sealer_clock_json(struct sealer *s)
+{
+	json_t *ret;
+
+	pthread_mutex_lock(&s->writing);
+	clock_watch_sample(&s->clock);
+	ret = clock_watch_json(&s->clock);
 	pthread_mutex_unlock(&s->writing);
 	return ret;
 }

@@ -57,6 +57,8 @@ enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e);
  * When the machine slept since sealer_create(), as sleep_watch_json(). Sampled at every chunk.
  */
 json_t *sealer_sleeps_json(struct sealer *s);
+/* The same of the counter's steps back, as clock_watch_json(). */
+json_t *sealer_clock_json(struct sealer *s);
 
 /*
  * The whole records so far, for reading; NULL if the output cannot be read. Call sealer_recover()

@@ -67,13 +67,12 @@ static void make_chunk(struct stream_item *it)
 		.pages = it->pages,
 		.data = it->data,
 		.start = it->extents[0].start,
-		.end = it->extents[0].end,
 	};
 	for (size_t i = 0; i < c->n_extents; i++) {
-		c->start = MIN(c->start, it->extents[i].start);
-		c->end = MAX(c->end, it->extents[i].end);
 		c->n_pages += rsz_extent_pages(&c->extents[i]);
 		c->length += c->extents[i].length;
+		c->start = MIN(c->start, c->extents[i].start);
+		c->end = MAX(c->end, c->extents[i].end);
 	}
 }
 

@@ -195,6 +195,25 @@ static bool is_guided(const json_t *manifest)
 	return false;
 }
 
+/* `clock_steps` of the manifest's last line. */
+static void find_clock_steps(const json_t *manifest, struct smear *ret)
+{
+	const json_t *line, *o;
+	size_t i, k;
+
+	json_array_foreach(manifest, i, line)
+	{
+		json_array_foreach(json_object_get(line, "clock_steps"), k, o)
+		{
+			const json_int_t n = json_integer_value(json_object_get(o, "count"));
+			const json_int_t ns = json_integer_value(json_object_get(o, "back_ns"));
+
+			ret->clock_steps += n > 0 ? (uint64_t)n : 0;
+			ret->clock_back_ns += ns > 0 ? (uint64_t)ns : 0;
+		}
+	}
+}
+
 static enum status sum_up_smear(struct analysis *m, struct err *e)
 {
 	struct smear *r = m->ret;
@@ -228,6 +247,7 @@ enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, stru
 		return err_nomem(e);
 	m->plan = plan;
 	m->ret = ret;
+	find_clock_steps(plan->manifest, ret);
 	st = smear__set_up(m, e);
 	if (!st)
 		st = smear__need_layout(m, e);

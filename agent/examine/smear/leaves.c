@@ -112,9 +112,10 @@ static enum status read_older_tables(struct leaves *l, struct leaf_table *x,
 	x->held = above->held && named;
 	x->broken |= above->broken || named < above->n_readings;
 	if (x->held)
-		x->held_since =
-			MAX(above->held_since,
-			    l->readings[above->first_reading + above->n_readings - named].end);
+		x->held_since = MAX(
+			above->held_since,
+			times_known_by(
+				&l->readings[above->first_reading + above->n_readings - named]));
 	return ST_OK;
 }
 
@@ -127,7 +128,7 @@ static enum status add_table(struct leaves *l, const struct walk_table *t, uint3
 		.va = t->va,
 		.start = t->when.start,
 		.end = t->when.end,
-		.since = t->when.end,
+		.since = times_known_by(&(struct rsz_times){ t->when.start, t->when.end }),
 		.until = t->when.start,
 		.parent = parent,
 		.level = (uint8_t)t->level,

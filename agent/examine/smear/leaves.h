@@ -13,6 +13,12 @@
 
 #define NO_TABLE UINT32_MAX
 
+/* When what was read then had been read for certain: of a time that nobody knows, never. */
+static inline uint64_t times_known_by(const struct rsz_times *t)
+{
+	return t->end ? t->end : UINT64_MAX;
+}
+
 struct leaf_table {
 	uint64_t pa;
 	uint64_t va;

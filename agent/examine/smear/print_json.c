@@ -204,6 +204,10 @@ static json_t *smear_json(const struct smear *s, const char *path)
 		json_object_set_new(doc, "slot_map_doubts", smear_doubts_json(s));
 	if (s->n_numbers)
 		json_object_set_new(doc, "page_files", smear_numbers_json(s));
+	if (s->clock_steps) {
+		smear_put_number(doc, "clock_steps", s->clock_steps);
+		smear_put_number(doc, "clock_back_ns", s->clock_back_ns);
+	}
 	smear_put_number(doc, "memory_start_ns", s->memory.start);
 	smear_put_number(doc, "memory_end_ns", s->memory.end);
 	json_object_set_new(doc, "applicable", json_boolean(!s->still));

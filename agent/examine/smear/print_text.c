@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/shared/program/clock.h"
 #include "agent/shared/program/text.h"
 
 /* "12.345 s", "3.2 ms", "810 ns". */
@@ -285,6 +286,12 @@ void smear_print_text(const struct smear *s, FILE *out)
 	if (s->slots_doubt)
 		print_slots_doubt(s, out);
 	print_file_doubts(s, out);
+	if (s->clock_steps && !s->still)
+		fprintf(out,
+			"the machine's counter went back %" PRIu64 " times, by %.3f s in all: what "
+			"is called safe does not depend on it, windows are right to %u ms\n",
+			s->clock_steps, (double)s->clock_back_ns / 1e9,
+			(unsigned)(CLOCK_SLACK_NS / 1000000));
 	print_numbers(s, out);
 	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)
 		fprintf(out, "not all tables are in these numbers\n");

@@ -97,6 +97,17 @@ static uint64_t gap_end(const struct mapping *j, const struct capture *next,
 }
 
 /*
+ * The order of times is right whatever the counter does, but it may have gone forward by as much as
+ * it was seen to go back.
+ */
+static bool has_settled(const struct analysis *m, uint64_t ns)
+{
+	const uint64_t wrong = m->ret->clock_back_ns;
+
+	return ns >= SLOT_SETTLE_NS && ns - SLOT_SETTLE_NS >= wrong;
+}
+
+/*
  * A slot that was read while its entry stood. Linux writes it only then: the swap cache was seen to
  * have let go of the page, which it does behind the writing, or to have it; or else nobody knows,
  * and it is given time to settle, unless its page may be one that is never written.
@@ -109,7 +120,7 @@ static enum verdict classify_written(const struct mapping *j, uint64_t at,
 			   : SLOT_NOT_LOOKED_UP;
 
 	if (lookup == SLOT_NOT_LOOKED_UP)
-		return j->look_needed || when->start - j->stand.since < SLOT_SETTLE_NS
+		return j->look_needed || !has_settled(j->m, when->start - j->stand.since)
 			       ? VERDICT_SLOT
 			       : VERDICT_SAFE;
 	return lookup == SLOT_WRITTEN ? VERDICT_SAFE : VERDICT_SWAP_CACHE;
@@ -229,7 +240,7 @@ static struct verdict_span classify_stored(const struct mapping *j, uint64_t at,
 	if (!ret.content.readable)
 		return ret;
 	ret.captured = true;
-	ret.has_window = !j->m->ret->still;
+	ret.has_window = !j->m->ret->still && ret.content.when.end;
 	if (ret.has_window)
 		ret.window = stand_window(j->m, v, j->copy, &j->times, &ret.content.when);
 	ret.verdict = classify_captured(j, at, &ret.content.when);

@@ -246,7 +246,12 @@ struct smear {
 	size_t n_file_doubts;
 	struct number_votes numbers[PTE_FILES_MAX]; /* none where all numbers are known anyway */
 	size_t n_numbers;
-	bool numbers_unasked;    /* some are not known, but of an outline content cannot be asked */
+	bool numbers_unasked; /* some are not known, but of an outline content cannot be asked */
+	/*
+	 * How often the machine's counter went back while it was acquired, and by how much in all:
+	 * what is left out of a span of time before anything is concluded from its length.
+	 */
+	uint64_t clock_steps, clock_back_ns;
 	bool cut;                /* judging was ended: something maps too much */
 	struct rsz_times memory; /* when it was captured */
 };

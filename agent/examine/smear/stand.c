@@ -51,7 +51,8 @@ static struct stand stand_of_image(const struct analysis *m, const struct mappin
 	if (held) {
 		const size_t first = t->first_reading + t->n_readings - v->leaf->same;
 
-		s.own_since = MAX(t->held_since, m->copy[COPY_IMAGE].leaves.readings[first].end);
+		s.own_since = MAX(t->held_since,
+				  times_known_by(&m->copy[COPY_IMAGE].leaves.readings[first]));
 		s.own_until = t->until;
 		s.since = s.own_since;
 	}

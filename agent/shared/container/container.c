@@ -158,7 +158,8 @@ bool container_is_complete(const struct container *c)
 
 json_t *container_acquisition_json(const struct container *c)
 {
-	static const char *const keys[] = { "exit_code", "outcome", "message", "sleeps", NULL };
+	static const char *const keys[] = { "exit_code", "outcome",     "message",
+					    "sleeps",    "clock_steps", NULL };
 	const json_t *line = container_event(c, "end");
 	json_t *o = line ? json_object() : json_null();
 

@@ -70,8 +70,8 @@ bool container_is_complete(const struct container *c);
 enum status container_outcome(const struct container *c, struct err *e);
 
 /*
- * How the acquisition ended, by its own account: {"exit_code":, "outcome":, "message":, "sleeps":};
- * null if it did not finish. NULL if out of memory.
+ * How the acquisition ended, by its own account: {"exit_code":, "outcome":, "message":, "sleeps":,
+ * "clock_steps":}; null if it did not finish. NULL if out of memory.
  */
 json_t *container_acquisition_json(const struct container *c);
 

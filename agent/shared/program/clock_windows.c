@@ -6,7 +6,11 @@
 /* 1601 to 1970 in the 100 ns of a FILETIME. */
 #define FILETIME_1970 UINT64_C(116444736000000000)
 
-uint64_t clock__mono_ns(void)
+/*
+ * The finest that there is. It does not follow the wall clock, but where it comes from a counter of
+ * each processor, their agreeing is up to hardware and hypervisor.
+ */
+uint64_t clock__counter_ns(void)
 {
 	LARGE_INTEGER now, per_second;
 
@@ -17,6 +21,14 @@ uint64_t clock__mono_ns(void)
 	return (uint64_t)(now.QuadPart / per_second.QuadPart) * NS_PER_SECOND +
 	       (uint64_t)(now.QuadPart % per_second.QuadPart) * NS_PER_SECOND /
 		       (uint64_t)per_second.QuadPart;
+}
+
+/*
+ * By the timer interrupt: one for all processors. Like the performance counter it goes on in sleep.
+ */
+uint64_t clock__tick_ns(void)
+{
+	return GetTickCount64() * 1000000;
 }
 
 uint64_t clock__wall_ns(void)
