@@ -477,12 +477,67 @@ TEST(without_entries_only_the_version_speaks)
 	ev.facts.version = 0;
 	win_pte_choose(&ev, &choice);
 	assert_null(choice.context.layout);
+	CHECK_HAS(choice.reason, "no entry tells");
 	linux_pte_choose(&lev, &linux_choice);
 	assert_true(linux_choice.by_version_only);
 	assert_string_equal(linux_choice.context.layout->name, "5.19");
 	lev.facts.version = 0;
 	linux_pte_choose(&lev, &linux_choice);
 	assert_null(linux_choice.context.layout);
+}
+
+/* 3790 is what ReactOS says, and 6003 Vista; of what comes behind the last nothing was read. */
+TEST(version_that_nobody_knows_gets_no_layout)
+{
+	static const uint32_t builds[] = { 1, 3790, 6003, 7599, 26201, 28000 };
+	struct win_pte_evidence ev;
+	struct win_pte_choice choice;
+
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
+		char build[32];
+
+		ev = (struct win_pte_evidence){ .facts = { .ranges = &ram, .version = builds[i] } };
+		for (uint64_t k = 1; k <= 100; k++) {
+			win_pte_evidence_add(&ev, USER_VA, 0x80);
+			win_pte_evidence_add(&ev, USER_VA, k << 12 | 0x880);
+		}
+		win_pte_choose(&ev, &choice);
+		assert_null(choice.context.layout);
+		snprintf(build, sizeof(build), "build %u ", builds[i]);
+		CHECK_HAS(choice.reason, build);
+		/* What entries say counts for any version. */
+		ev = entries_of(12, 2, true, 100);
+		ev.facts.version = builds[i];
+		check_win_choice(&ev, "10-1809", MASK);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		ev = (struct win_pte_evidence){ .facts = { .version = i ? 26200 : 7600 } };
+		win_pte_choose(&ev, &choice);
+		assert_non_null(choice.context.layout);
+	}
+}
+
+/* file << 1 | slot << 12 | 0x800: with a layout of Windows, a frame that was never this page's. */
+TEST(page_file_entry_of_reactos_is_no_transition)
+{
+	struct win_pte_evidence ev = { .facts = { .ranges = &ram, .version = 3790 } };
+	struct win_pte_choice choice;
+
+	for (uint64_t slot = 1; slot <= 100; slot++)
+		win_pte_evidence_add(&ev, USER_VA, slot << 12 | 0x800);
+	assert_int_equal(ev.transition, 0);
+	win_pte_choose(&ev, &choice);
+	assert_null(choice.context.layout);
+	CHECK_HAS(choice.reason, "100 are as no known Windows has them");
+	for (size_t i = 0; i < win_pte_layout_count; i++) {
+		const struct win_pte_context c = { &win_pte_layouts[i], 0, -1 };
+		const struct pte p = win_pte_decode(&c, UINT64_C(0x123802));
+
+		assert_int_equal(p.state, PTE_UNKNOWN);
+		assert_false(p.has_frame);
+		assert_int_equal(win_prototype_decode(&c, UINT64_C(0x123802)).state, PTE_UNKNOWN);
+		assert_int_equal(win_pte_decode(&c, UINT64_C(0x123882)).state, PTE_TRANSITION);
+	}
 }
 
 static uint64_t linux_swap(bool inverted, uint64_t type, uint64_t slot)
@@ -852,6 +907,8 @@ int main(void)
 			build_number_does_not_outweigh_entries_where_servicing_changed_them),
 		cmocka_unit_test(build_number_decides_from_1809_on),
 		cmocka_unit_test(without_entries_only_the_version_speaks),
+		cmocka_unit_test(version_that_nobody_knows_gets_no_layout),
+		cmocka_unit_test(page_file_entry_of_reactos_is_no_transition),
 		cmocka_unit_test(linux_layout_is_chosen_by_what_entries_look_like),
 		cmocka_unit_test(one_guard_marker_without_swap_is_a_marker),
 		cmocka_unit_test(guard_markers_do_not_outvote_swap),

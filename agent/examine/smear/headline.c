@@ -146,13 +146,14 @@ void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX
 	const uint64_t pages = s->total.copy[COPY_IMAGE].state[PTE_UNKNOWN];
 
 	*ret = '\0';
-	if (!pages || s->spaces.os != OS_LINUX || !s->layout.found)
+	if (!pages || !s->layout.found)
 		return;
 	snprintf(ret, SMEAR_UNKNOWN_MAX,
 		 "%" PRIu64 " page%s an entry whose meaning is not known, and %s in no other "
 		 "number: %s",
 		 pages, pages == 1 ? " has" : "s have", pages == 1 ? "is" : "are",
-		 s->layout.device_private || s->layout.doubt[0]
+		 s->spaces.os == OS_WINDOWS ? "no Windows that is known writes it so"
+		 : s->layout.device_private || s->layout.doubt[0]
 			 ? "no layout that fits explains it, or several do not agree"
 			 : "nothing tells whether this kernel has CONFIG_DEVICE_PRIVATE");
 }
@@ -160,12 +161,18 @@ void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX
 static json_t *headline_sentence(const struct smear *s, enum copy copy)
 {
 	char sentence[SMEAR_SENTENCE_MAX];
-	char doubt[PTE_REASON_MAX + 32] = "";
+	char doubt[PTE_REASON_MAX + 128] = "";
 	const char *map = "", *numbers = "";
 
 	smear_sentence(s, copy, sentence);
 	if (s->layout.doubt[0])
 		snprintf(doubt, sizeof(doubt), " In doubt: %s.", s->layout.doubt);
+	if (!s->layout.found && s->total.copy[copy].state[PTE_UNKNOWN])
+		snprintf(doubt, sizeof(doubt),
+			 " How this system writes entries of pages that are not present is not "
+			 "known "
+			 "(%s): they are in no number.",
+			 s->layout.reason);
 	if (s->n_file_doubts)
 		map = s->n_file_doubts > 1
 			      ? " It is not known which part of the swap files each slot is."

@@ -132,6 +132,7 @@ struct win_pte_evidence {
 	uint64_t entries;
 	uint64_t soft;         /* of user space, with a slot, neither prototype nor transition */
 	uint64_t transition;   /* of any space */
+	uint64_t strange;      /* look like those, and are none of Windows' */
 	uint64_t plain_in_ram; /* transition entries whose frame is RAM as it stands */
 	uint64_t swizzle_set;  /* entries with bit 4 */
 	uint64_t high;         /* entries with anything above bit 31 that is no address */

@@ -98,8 +98,20 @@ static struct pte decode_valid(uint64_t raw)
 	};
 }
 
+/*
+ * A page that was trimmed keeps its protection, and 0 (MM_ZERO_ACCESS) is none that Windows uses.
+ * ReactOS writes such entries: bit 11 and a slot where a frame would be stand for a page in its
+ * page file (MmCreatePageFileMapping(), ENTRY_FROM_FILE_OFFSET() of ntoskrnl/mm/pagefile.c).
+ */
+static bool is_no_transition(uint64_t raw)
+{
+	return !PROTECTION(raw);
+}
+
 static struct pte decode_transition(const struct win_pte_context *c, uint64_t raw)
 {
+	if (is_no_transition(raw))
+		return (struct pte){ .state = PTE_UNKNOWN, .raw = raw };
 	return (struct pte){
 		.state = PTE_TRANSITION,
 		.raw = raw,
@@ -283,6 +295,10 @@ void win_pte_evidence_add(struct win_pte_evidence *ev, uint64_t va, uint64_t raw
 	add_high(ev, raw);
 	if (raw & PROTOTYPE)
 		return;
+	if (raw & TRANSITION && is_no_transition(raw)) {
+		ev->strange++;
+		return;
+	}
 	if (raw & TRANSITION) {
 		ev->transition++;
 		ev->plain_in_ram +=
@@ -361,6 +377,7 @@ static int score_layout(const struct win_pte_evidence *ev, size_t i, uint64_t ma
 }
 
 /* Builds: 14393 is 1607, 17763 is 1809, 26200 is 11 25H2, whose symbols have been seen. */
+#define BUILD_7      7600
 #define BUILD_8      9200
 #define BUILD_1809   17763
 #define BUILD_LATEST 26200
@@ -380,6 +397,37 @@ static bool version_decides(uint32_t build)
 	return build >= BUILD_1809 && build <= BUILD_LATEST;
 }
 
+/*
+ * What lies between the first and the last that was read is read like them where no entry says
+ * otherwise. Nobody knows what others write: 2003 and what says that it is it, such as ReactOS, or
+ * what comes next.
+ */
+static bool version_is_known(uint32_t build)
+{
+	return build >= BUILD_7 && build <= BUILD_LATEST;
+}
+
+/* False, and why: nothing tells how entries are to be read. */
+static bool can_choose_win(const struct win_pte_evidence *ev, bool by_version_only,
+			   char ret_why[static PTE_REASON_MAX])
+{
+	char strange[64] = "";
+
+	if (!by_version_only || version_is_known(ev->facts.version))
+		return true;
+	if (ev->strange)
+		snprintf(strange, sizeof(strange), "; %" PRIu64 " are as no known Windows has them",
+			 ev->strange);
+	if (ev->facts.version)
+		snprintf(ret_why, PTE_REASON_MAX,
+			 "no entry tells the layouts apart, and of build %" PRIu32
+			 " none is known%s",
+			 ev->facts.version, strange);
+	else
+		snprintf(ret_why, PTE_REASON_MAX, "no entry tells the layouts apart%s", strange);
+	return false;
+}
+
 void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *ret)
 {
 	const uint64_t mask = find_invalid_mask(ev);
@@ -395,10 +443,8 @@ void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *re
 	if (version_decides(ev->facts.version))
 		best = hint;
 	ret->by_version_only = !ev->soft && !mask;
-	if (ret->by_version_only && !ev->facts.version) {
-		snprintf(ret->reason, sizeof(ret->reason), "no entry tells the layouts apart");
+	if (!can_choose_win(ev, ret->by_version_only, ret->reason))
 		return;
-	}
 	ret->context.layout = &win_pte_layouts[best];
 	ret->context.invalid_mask = win_pte_layouts[best].swizzle_bit ? mask : 0;
 	snprintf(ret->reason, sizeof(ret->reason),
