@@ -441,6 +441,24 @@ enum status winpmem_service_inspect(const struct winpmem_load *l, struct winpmem
 	return ST_OK;
 }
 
+enum status winpmem_file_judge(const char *path, struct winpmem_file *ret, struct err *e)
+{
+	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+	enum status st = wide ? driver_bytes_read(path, &b, e) : err_nomem(e);
+
+	if (!st)
+		st = driver_bytes_sha256(&b, ret->sha256, e);
+	ret->path = st ? NULL : strdup(path);
+	if (!st && !ret->path)
+		st = err_nomem(e);
+	if (st)
+		return st;
+	ret->trust = driver_trust(wide, NULL);
+	ret->signer = driver_signer(wide);
+	return ST_OK;
+}
+
 static enum status load_service(struct winpmem_service *s, const struct winpmem_load *l,
 				struct err *e)
 {

@@ -57,8 +57,27 @@ enum status winpmem_service_inspect(const struct winpmem_load *l, struct winpmem
 /* A driver was built in. */
 bool winpmem_is_built_in(void);
 
+/* What the file is, if it can be read: never more than that. */
+enum status winpmem_file_judge(const char *path, struct winpmem_file *ret, struct err *e);
+
 /* There is the device. It is not opened: that disturbs whoever reads (winpmem_windows.c). */
 bool winpmem_is_loaded(void);
+
+/* A driver that runs, and is a memory driver by its name. */
+struct winpmem_loaded {
+	char *service;
+	char *path; /* NULL: not told */
+};
+
+struct winpmem_loaded_list {
+	struct winpmem_loaded *at;
+	size_t count, room;
+};
+
+/* Zero-initialise `ret`. Windows says neither which of them answers, nor what is not a service. */
+enum status winpmem_loaded_find(struct winpmem_loaded_list *ret, struct err *e);
+void winpmem_loaded_deinit(struct winpmem_loaded_list *l);
+#define _cleanup_winpmem_loaded_ CLEANUP(winpmem_loaded_deinit)
 
 /* One that this program loaded answers: its file was looked at before. */
 bool winpmem_service_is_ours(void);

@@ -14,6 +14,7 @@
 #include "agent/collect/acquire/sources.h"
 #include "agent/collect/host/context.h"
 #include "agent/collect/acquire/driver_policy.h"
+#include "agent/collect/host/driver_signers.h"
 #include "agent/collect/host/host.h"
 #include "agent/collect/host/host_lock.h"
 #include "agent/collect/host/inventory.h"
@@ -129,12 +130,13 @@ static enum status check_driver(struct check *c, struct err *e)
 static void expect_driver(struct check *c)
 {
 	const json_t *memory = json_object_get(c->facts, "memory");
+	char signers[DRIVER_SIGNERS_MAX];
 
+	driver_signers_text(c->driver, signers);
 	c->memory_bytes = (uint64_t)json_integer_value(json_object_get(memory, "total_bytes"));
 	findings_add(&c->findings, ST_OK, "driver-to-load",
 		     "%s (SHA-256 %s, %s) would be loaded; its speed can be measured only then",
-		     driver_text(c, "path"), driver_text(c, "sha256"),
-		     driver_text(c, "signer") ? driver_text(c, "signer") : "no signer known");
+		     driver_text(c, "path"), driver_text(c, "sha256"), signers);
 }
 
 /* Somebody has loaded them for some reason, and "auto" will not touch them. */

@@ -263,12 +263,26 @@ static bool is_own_sid(PSID sid)
 		 EqualSid(sid, own.owner.Owner)));
 }
 
+bool win32_no_owners;
+
+bool win32_knows_owners(const wchar_t *path)
+{
+	wchar_t volume[MAX_PATH + 1];
+	DWORD flags = 0;
+
+	if (win32_no_owners)
+		return false;
+	return !GetVolumePathNameW(path, volume, ARRAY_SIZE(volume)) ||
+	       !GetVolumeInformationW(volume, NULL, 0, NULL, NULL, &flags, NULL, 0) ||
+	       (flags & FILE_PERSISTENT_ACLS);
+}
+
 bool win32_owner_is_trusted(PSECURITY_DESCRIPTOR d)
 {
 	PSID owner = NULL;
 	BOOL defaulted;
 
-	return GetSecurityDescriptorOwner(d, &owner, &defaulted) && owner &&
+	return !win32_no_owners && GetSecurityDescriptorOwner(d, &owner, &defaulted) && owner &&
 	       (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
 		IsWellKnownSid(owner, WinLocalSystemSid) || is_own_sid(owner));
 }

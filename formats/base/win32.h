@@ -56,6 +56,14 @@ extern bool win32_no_descriptor;
 /* True if the owner is the administrators, the system, or the user who runs this program. */
 bool win32_owner_is_trusted(PSECURITY_DESCRIPTOR d);
 
+/*
+ * False of what lies on a file system that knows no owners (FAT, exFAT): whoever may write there at
+ * all may have made it, and may change whatever else is there.
+ */
+bool win32_knows_owners(const wchar_t *path);
+/* A test sets it: as if there were none. */
+extern bool win32_no_owners;
+
 #define _cleanup_handle_ CLEANUP(cleanup_handle)
 
 static inline void cleanup_handle(HANDLE *h)

@@ -213,6 +213,30 @@ static void check_signers(const char *facts, const char *signers, const char *wa
 #define ATTESTED        "{\"whql\": true, \"attestation\": true}"
 #define TESTED          "{\"whql\": true, \"attestation\": false}"
 
+static void check_signers_text(const char *driver, const char *want)
+{
+	json_t *doc = json_loads(driver, 0, NULL);
+	char text[DRIVER_SIGNERS_MAX];
+
+	assert_non_null(doc);
+	driver_signers_text(doc, text);
+	assert_string_equal(text, want);
+	json_decref(doc);
+}
+
+/* WinVerifyTrust() may name nobody where the file names several. */
+TEST(all_signers_are_named)
+{
+	static const char both[] = "{\"signer\": null, \"signers\": ["
+				   "{\"name\": \"A\", \"nested\": false}, {\"name\": null}, "
+				   "{\"name\": \"B\", \"nested\": true}]}";
+
+	check_signers_text(both, "A, and B (nested)");
+	check_signers_text("{\"signer\": \"C\", \"signers\": null}", "C");
+	check_signers_text("{\"signer\": null, \"signers\": []}", "no signer known");
+	check_signers_text("{}", "no signer known");
+}
+
 TEST(attestation_is_not_for_servers)
 {
 	static const char on[] = SERVER("Server Core", INTEGRITY(1) ", \"secure_boot\": true");
@@ -299,6 +323,7 @@ int main(void)
 		cmocka_unit_test(list_of_vulnerable_drivers),
 		cmocka_unit_test(application_control),
 		cmocka_unit_test(driver_that_was_named),
+		cmocka_unit_test(all_signers_are_named),
 		cmocka_unit_test(attestation_is_not_for_servers),
 		cmocka_unit_test(whql_enforcement_wants_tested_drivers),
 		cmocka_unit_test(signers_are_those_of_the_bytes_that_were_hashed),

@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "agent/collect/host/host.h"
+#include "agent/collect/host/host_windows.h"
 #include "agent/collect/host/host_lock.h"
 #include "agent/collect/host/inventory.h"
 #include "agent/collect/host/lock_file.h"
@@ -670,6 +671,54 @@ TEST(copy_of_a_driver_is_made_below_windows_itself)
 	free(wanted);
 }
 
+static const wchar_t *dns_name;
+
+static BOOL WINAPI name_of_machine(COMPUTER_NAME_FORMAT kind, wchar_t *ret, DWORD *size)
+{
+	const wchar_t *name = kind == ComputerNamePhysicalNetBIOS ? L"NETBIOS-1" : dns_name;
+
+	if (!name)
+		return FALSE;
+	*size = (DWORD)wcslen(name);
+	wcscpy(ret, name);
+	return TRUE;
+}
+
+/* ReactOS has an empty one. */
+TEST(machine_without_a_dns_name_has_its_netbios_name)
+{
+	static const wchar_t *const none[] = { NULL, L"" };
+	char name[HOST_NAME_SIZE];
+
+	host__ask_name = name_of_machine;
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		dns_name = none[i];
+		host_name(name);
+		assert_string_equal(name, "NETBIOS-1");
+	}
+	dns_name = L"a-longer-dns-name";
+	host_name(name);
+	assert_string_equal(name, "a-longer-dns-name");
+	host__ask_name = GetComputerNameExW;
+}
+
+/* On FAT nothing has an owner: the folder that --detach made is the one that status looks into. */
+TEST(state_folder_on_a_disk_without_owners_is_taken)
+{
+	struct err e = ERR_INIT;
+	char *folder = NULL;
+
+	CHECK_OK(state_folder(true, &folder, &e), &e);
+	free(folder);
+	win32_no_owners = true;
+	CHECK_OK(state_folder(true, &folder, &e), &e);
+	free(folder);
+	CHECK_OK(state_folder(false, &folder, &e), &e);
+	free(folder);
+	win32_no_owners = false;
+	assert_true(win32_knows_owners(L"C:\\"));
+}
+
 /* A crash shows no box, and with it goes Windows Error Reporting. */
 TEST(a_crash_is_reported_to_nobody)
 {
@@ -685,6 +734,8 @@ TEST(a_crash_is_reported_to_nobody)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(machine_without_a_dns_name_has_its_netbios_name),
+		cmocka_unit_test(state_folder_on_a_disk_without_owners_is_taken),
 		cmocka_unit_test(one_acquisition_keeps_others_away),
 		cmocka_unit_test(a_name_that_a_stranger_took_is_told_apart),
 		cmocka_unit_test(text_goes_to_utf_16_and_back),

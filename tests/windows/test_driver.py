@@ -10,6 +10,7 @@ WINE runs a Windows program; a prefix of its own is made in the current director
 
 import contextlib
 import csv
+import hashlib
 import json
 import os
 import random
@@ -59,6 +60,10 @@ def set_value(key, name, value):
 
 def text(data):
     return data.decode(errors='replace')
+
+
+def sha256_of(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 class Driver(unittest.TestCase):
@@ -766,7 +771,10 @@ class Driver(unittest.TestCase):
         for driver in None, DRIVER:
             self.acquire(COMPLETE, driver=driver)
             self.check_memory(memory)
-            self.assertNotIn('driver', self.manifest())
+            used = self.manifest()['driver']
+            self.assertEqual((used['loaded_before'], used['service']), (True, entry['name']))
+            self.assertEqual(used['sha256'], sha256_of(DRIVER))
+            self.assertEqual(used['path'].lower(), f'c:\\windows\\{entry["name"]}\\winpmem.sys')
         self.driver(COMPLETE, 'cleanup')  # what was left on purpose stays
         self.assertEqual(self.status(), status)
         self.driver(COMPLETE, 'unload')

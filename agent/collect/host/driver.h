@@ -47,8 +47,7 @@ bool driver_is_wanted(const char *source);
 
 /*
  * Loads a driver if `source` (the value of --source) needs one. A driver that is already loaded is
- * used and left as it is. *ret is NULL if there is nothing to unload. Fails as
- * winpmem_service_load().
+ * used and left as it is. *ret is NULL if no driver is used. Fails as winpmem_service_load().
  */
 enum status driver_session_begin(const struct driver_options *o, const char *source,
 				 struct driver_session **ret, struct err *e);
@@ -61,7 +60,11 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 enum status driver_session_inspect(const struct driver_options *o, const char *source, json_t **ret,
 				   struct err *e);
 
-/* The same with {"service":} for the loaded driver, or null without a session. */
+/*
+ * The same and {"service":} for the loaded driver, or null without a session. For a driver that was
+ * loaded before us, {"loaded_before": true} and the same as far as it is known, or {"problem":}. If
+ * it may be one of several drivers, {"candidates":} has them, and "path" is null.
+ */
 json_t *driver_session_json(const struct driver_session *s);
 
 /* Unloads it once the source is closed, and logs the result. NULL is fine. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/collect/host/driver_signers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/shared/program/json.h"
@@ -60,4 +61,25 @@ json_t *driver_signers_of_file(const char *path, const char *sha256)
 		ret = driver_signers_json(bytes, len, sha256);
 	file_blob_deinit(&file);
 	return bytes ? ret : json_null();
+}
+
+void driver_signers_text(const json_t *driver, char ret[static DRIVER_SIGNERS_MAX])
+{
+	const char *signer = json_string_value(json_object_get(driver, "signer"));
+	const json_t *one;
+	size_t i, n = 0;
+
+	ret[0] = '\0';
+	json_array_foreach(json_object_get(driver, "signers"), i, one)
+	{
+		const char *name = json_string_value(json_object_get(one, "name"));
+
+		if (!name || n >= DRIVER_SIGNERS_MAX)
+			continue;
+		n += (size_t)snprintf(
+			ret + n, DRIVER_SIGNERS_MAX - n, "%s%s%s", n ? ", and " : "", name,
+			json_is_true(json_object_get(one, "nested")) ? " (nested)" : "");
+	}
+	if (!ret[0])
+		snprintf(ret, DRIVER_SIGNERS_MAX, "%s", signer ? signer : "no signer known");
 }

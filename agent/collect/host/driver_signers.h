@@ -17,4 +17,11 @@ json_t *driver_signers_json(const void *p, size_t len, const char *sha256);
 /* The same for a file; also null if it cannot be read. */
 json_t *driver_signers_of_file(const char *path, const char *sha256);
 
+/*
+ * "Somebody, and Somebody else (nested)": all names in `signers` of such a driver, or the `signer`
+ * that Windows names, or "no signer known".
+ */
+#define DRIVER_SIGNERS_MAX 256
+void driver_signers_text(const json_t *driver, char ret[static DRIVER_SIGNERS_MAX]);
+
 #endif

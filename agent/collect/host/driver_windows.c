@@ -11,7 +11,8 @@
 
 /* What is loaded; a struct of its own, so that the header needs none of Windows. */
 struct driver_session {
-	struct winpmem_service *service;
+	struct winpmem_service *service; /* NULL: somebody loaded it before, and it stays: */
+	json_t *before;
 };
 
 /* Of what is built in the path is no file's. */
@@ -42,6 +43,48 @@ json_t *driver_service_json(const struct winpmem_service *s)
 
 	if (o)
 		json_object_set_new(o, "service", json_string(winpmem_service_name(s)));
+	return o;
+}
+
+/* A file that is gone, or is none of a driver, is named all the same. */
+static json_t *loaded_json(const struct winpmem_loaded *x)
+{
+	_cleanup_winpmem_file_ struct winpmem_file f = { 0 };
+	struct err why = ERR_INIT;
+	json_t *o;
+
+	if (x->path && !winpmem_file_judge(x->path, &f, &why))
+		o = driver_file_json(&f);
+	else
+		o = json_pack("{s:o, s:o}", "path", json_text(x->path), "problem",
+			      json_text(x->path ? why.message : "its path is not known"));
+	if (o)
+		json_object_set_new(o, "service", json_text(x->service));
+	return o;
+}
+
+/* What was loaded before us. Where it cannot be told, that is said. */
+static json_t *loaded_before_json(void)
+{
+	_cleanup_winpmem_loaded_ struct winpmem_loaded_list found = { 0 };
+	struct err why = ERR_INIT;
+	json_t *o = NULL, *all = NULL;
+
+	if (!winpmem_loaded_find(&found, &why) && !found.count)
+		err_set(&why, ST_SYSTEM, "no service that runs is a memory driver by its name");
+	if (found.count == 1)
+		o = loaded_json(&found.at[0]);
+	if (!o)
+		o = json_pack("{s:n}", "path");
+	if (found.count > 1)
+		all = json_array();
+	for (size_t i = 0; all && i < found.count; i++)
+		json_array_append_new(all, loaded_json(&found.at[i]));
+	json_object_set_new(o, "loaded_before", json_true());
+	if (all)
+		json_object_set_new(o, "candidates", all);
+	if (!found.count)
+		json_object_set_new(o, "problem", json_text(why.message));
 	return o;
 }
 
@@ -129,6 +172,27 @@ enum status driver_session_inspect(const struct driver_options *o, const char *s
 	return st;
 }
 
+/* Its device answers; which file it came from goes into the manifest. */
+static enum status use_loaded(const struct driver_options *o, struct driver_session **ret,
+			      struct err *e)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return err_nomem(e);
+	(*ret)->before = loaded_before_json();
+	if (o->file)
+		log_warning_with(JSON_FIELDS(field_json("driver", driver_session_json(*ret))),
+				 "driver-present",
+				 "a memory driver is already loaded: it is used and left loaded, "
+				 "and %s is not loaded",
+				 o->file);
+	else
+		log_info_with(JSON_FIELDS(field_json("driver", driver_session_json(*ret))),
+			      "driver-present",
+			      "a memory driver is already loaded: it is used and left loaded");
+	return ST_OK;
+}
+
 enum status driver_session_begin(const struct driver_options *o, const char *source,
 				 struct driver_session **ret, struct err *e)
 {
@@ -141,20 +205,14 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 		return st;
 	if (!winpmem_is_loaded())
 		return wanted ? load_unless_interrupted(o, ret, e) : ST_OK;
-	if (o->file)
-		log_warning("driver-present",
-			    "a memory driver is already loaded: it is used and left loaded, and %s "
-			    "is not loaded",
-			    o->file);
-	else
-		log_info("driver-present",
-			 "a memory driver is already loaded: it is used and left loaded");
-	return ST_OK;
+	return use_loaded(o, ret, e);
 }
 
 json_t *driver_session_json(const struct driver_session *s)
 {
-	return s ? driver_service_json(s->service) : json_null();
+	if (!s)
+		return json_null();
+	return s->service ? driver_service_json(s->service) : json_incref(s->before);
 }
 
 void driver_session_end(struct driver_session *s)
@@ -164,6 +222,11 @@ void driver_session_end(struct driver_session *s)
 
 	if (!s)
 		return;
+	if (!s->service) {
+		json_decref(s->before);
+		free(s);
+		return;
+	}
 	snprintf(name, sizeof(name), "%s", winpmem_service_name(s->service));
 	if (winpmem_service_unload(s->service, &e))
 		log_warning_with(JSON_FIELDS(field_text("service", name)), "driver-left",

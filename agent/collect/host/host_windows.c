@@ -13,6 +13,7 @@
 
 #include "agent/collect/host/context_flags.h"
 #include "agent/collect/host/host_facts.h"
+#include "agent/collect/host/host_windows.h"
 #include "agent/collect/host/system_answers.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/json.h"
@@ -123,16 +124,25 @@ static bool query_system(int class, void *ret, ULONG size)
 
 /* --- the machine --------------------------------------------------------------------------- */
 
+BOOL(WINAPI *host__ask_name)(COMPUTER_NAME_FORMAT, wchar_t *, DWORD *) = GetComputerNameExW;
+
+/* The DNS name, in full and in the case that it was given; else NetBIOS': each machine has that. */
 static json_t *computer_name(void)
 {
-	wchar_t name[HOST_NAME_SIZE];
-	DWORD n = ARRAY_SIZE(name);
-	_cleanup_free_ char *text = NULL;
+	static const COMPUTER_NAME_FORMAT kinds[] = { ComputerNamePhysicalDnsHostname,
+						      ComputerNamePhysicalNetBIOS };
 
-	if (!GetComputerNameExW(ComputerNamePhysicalDnsHostname, name, &n) || !n)
-		return NULL;
-	text = win32_utf8(name);
-	return text ? json_text(text) : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		wchar_t name[HOST_NAME_SIZE] = L"";
+		DWORD n = ARRAY_SIZE(name);
+		_cleanup_free_ char *text = NULL;
+
+		if (!host__ask_name(kinds[i], name, &n) || !name[0])
+			continue;
+		text = win32_utf8(name);
+		return text ? json_text(text) : NULL;
+	}
+	return NULL;
 }
 
 static json_t *boot_id(void)

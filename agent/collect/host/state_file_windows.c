@@ -23,7 +23,10 @@ static bool find_program_data(wchar_t *ret, DWORD size)
 	       GetEnvironmentVariableW(L"ProgramData", ret, size) - 1 < size - 1;
 }
 
-/* A real folder, of the administrators', the system's or our own. */
+/*
+ * A real folder, of the administrators', the system's or our own. Where the system's disk knows no
+ * owners, nothing on it is safer than this folder, the program itself included.
+ */
 static bool is_trusted_folder(const wchar_t *path)
 {
 	const DWORD attributes = GetFileAttributesW(path);
@@ -33,10 +36,12 @@ static bool is_trusted_folder(const wchar_t *path)
 	} d;
 	DWORD size;
 
-	return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) &&
-	       !(attributes & FILE_ATTRIBUTE_REPARSE_POINT) &&
-	       GetFileSecurityW(path, OWNER_SECURITY_INFORMATION, &d, sizeof(d), &size) &&
-	       win32_owner_is_trusted(&d);
+	if (attributes == INVALID_FILE_ATTRIBUTES || !(attributes & FILE_ATTRIBUTE_DIRECTORY) ||
+	    (attributes & FILE_ATTRIBUTE_REPARSE_POINT))
+		return false;
+	return !win32_knows_owners(path) ||
+	       (GetFileSecurityW(path, OWNER_SECURITY_INFORMATION, &d, sizeof(d), &size) &&
+		win32_owner_is_trusted(&d));
 }
 
 /* Every user may make folders there; one of somebody else's is not for us. */
