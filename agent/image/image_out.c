@@ -59,7 +59,8 @@ static enum status open_gaps(struct image_out *x, struct err *e)
 	struct output_options target = { .path = asked,
 					 .force = x->request.force,
 					 .inputs = x->request.inputs,
-					 .paced = share_is_nice() };
+					 .paced = share_is_nice(),
+					 .lean = x->request.once };
 
 	if (!asked && x->out && !output_is_file(x->out))
 		return ST_OK;
@@ -126,6 +127,8 @@ enum status image_out_open(const struct image_request *r, struct image_out *ret,
 		.force = r->force,
 		.inputs = r->inputs,
 		.need = room_needed(r, f),
+		.paced = r->once && share_is_nice(),
+		.lean = r->once,
 	};
 	struct sink *sink = NULL;
 	enum status st;

@@ -12,6 +12,11 @@
 #include "tests/gen/age_recipe.h"
 #include "tests/unit/scratch.h"
 
+#ifdef _WIN32
+#include "agent/shared/output/output_windows.h"
+#include "agent/shared/program/log.h"
+#endif
+
 static struct scratch dir;
 
 static int set_up(void **state)
@@ -396,6 +401,155 @@ TEST(encrypted_output_has_an_end_however_it_ends)
 	age_recipients_deinit(&to);
 }
 
+/*
+ * What stays out of the cache, on Windows in whole sectors, is the same file.
+ */
+
+#define LEAN_MOST 1000000
+
+static uint8_t lean_model[LEAN_MOST];
+static size_t lean_length;
+
+static void lean_append(struct output *o, size_t len)
+{
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < len; i++)
+		lean_model[lean_length + i] = (uint8_t)((lean_length + i) * 7 / 5);
+	CHECK_OK(sink_write(output_sink(o), lean_model + lean_length, len, &e), &e);
+	lean_length += len;
+}
+
+static void lean_rewrite(struct output *o, size_t at, const char *text)
+{
+	struct err e = ERR_INIT;
+
+	CHECK_OK(output_sink(o)->rewrite(output_sink(o), at, text, strlen(text), &e), &e);
+	memcpy(lean_model + at, text, strlen(text));
+}
+
+static void lean_cut(struct output *o, size_t len)
+{
+	struct err e = ERR_INIT;
+
+	CHECK_OK(sink_cut(output_sink(o), len, &e), &e);
+	lean_length = len;
+}
+
+/* What it has so far, from any place on. */
+static void check_lean_blob(struct output *o)
+{
+	struct blob *b = output_blob(o);
+	uint8_t *got = malloc(lean_length);
+	struct err e = ERR_INIT;
+
+	assert_int_equal(b->size, lean_length);
+	CHECK_OK(blob_read(b, 0, got, lean_length, &e), &e);
+	assert_memory_equal(got, lean_model, lean_length);
+	CHECK_OK(blob_read(b, 4095, got, 5, &e), &e);
+	assert_memory_equal(got, lean_model + 4095, 5);
+	CHECK_OK(blob_read(b, lean_length - 3, got, 3, &e), &e);
+	assert_memory_equal(got, lean_model + lean_length - 3, 3);
+	free(got);
+	lean_cut(o, lean_length); /* before the next write, as output_blob() says */
+}
+
+static void check_lean_file(const char *name)
+{
+	struct file_blob file;
+	uint8_t *got = malloc(LEAN_MOST);
+	struct err e = ERR_INIT;
+
+	CHECK_OK(file_blob_open(&file, scratch_path(&dir, name), &e), &e);
+	assert_int_equal(file.blob.size, lean_length);
+	CHECK_OK(blob_read(&file.blob, 0, got, lean_length, &e), &e);
+	assert_memory_equal(got, lean_model, lean_length);
+	file_blob_deinit(&file);
+	free(got);
+}
+
+static struct output *open_lean(const char *name, uint64_t reserve)
+{
+	const struct output_options options = { .path = scratch_path(&dir, name),
+						.lean = true,
+						.reserve = reserve };
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(output_open(&options, &o, &e), &e);
+	lean_length = 0;
+	return o;
+}
+
+/* With a reserve, a cut leaves the file as long as it is until the end. */
+static void check_lean(const char *name, uint64_t reserve)
+{
+	struct output *o = open_lean(name, reserve);
+	struct err e = ERR_INIT;
+
+	lean_append(o, 100);
+	lean_append(o, 5000);
+	lean_append(o, 300001);
+	lean_append(o, 3);
+	check_lean_blob(o);
+	lean_cut(o, 5100);
+	lean_append(o, 70000);
+	lean_cut(o, lean_length - 1);
+	check_lean_blob(o);
+	lean_rewrite(o, 10, "over the front");
+	lean_rewrite(o, 65530, "over what is written and what waits, perhaps");
+	if (!reserve) {
+		CHECK_OK(sink_skip(output_sink(o), 9000, &e), &e);
+		memset(lean_model + lean_length, 0, 9000);
+		lean_length += 9000;
+	}
+	lean_append(o, 77);
+	check_lean_blob(o);
+	assert_int_equal(output_bytes(o), lean_length);
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+	check_lean_file(name);
+	/* What ends early stays, to its last byte. */
+	o = open_lean("early", reserve);
+	lean_append(o, 12345);
+	output_destroy(o);
+	check_lean_file("early.partial");
+	scratch_remove(scratch_path(&dir, "early.partial"));
+	output_destroy(open_lean("empty", reserve));
+	assert_false(scratch_has(&dir, "empty.partial"));
+}
+
+TEST(file_past_the_cache_is_as_any_other)
+{
+	check_lean("lean", 0);
+	check_lean("lean with reserve", 65536);
+}
+
+#ifdef _WIN32
+static char told[1024];
+
+static void keep_told(void *arg, const char *line, size_t len)
+{
+	(void)arg;
+	if (len < sizeof(told) - strlen(told))
+		strncat(told, line, len);
+}
+
+/* Some network file systems: then it goes through the cache, and that is said. */
+TEST(file_system_that_takes_no_unbuffered_writes_is_told)
+{
+	told[0] = '\0';
+	log_tee(keep_told, NULL);
+	check_lean("direct", 0);
+	assert_null(strstr(told, "output-buffered"));
+	windows__refuse_direct = true;
+	check_lean("buffered", 65536);
+	windows__refuse_direct = false;
+	log_tee(NULL, NULL);
+	CHECK_HAS(told, "output-buffered");
+}
+#endif
+
 /* Full, and would be glad to be called complete. */
 struct full {
 	struct output output;
@@ -514,6 +668,10 @@ int main(void)
 {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		ROW(file_past_the_cache_is_as_any_other),
+#ifdef _WIN32
+		ROW(file_system_that_takes_no_unbuffered_writes_is_told),
+#endif
 		ROW(hash_counts_holes_as_the_zeros_that_they_are),
 		ROW(hole_whose_hash_was_interrupted_has_none),
 		ROW(what_a_sink_does_not_know_the_one_below_is_asked),

@@ -14,8 +14,8 @@ class Prefix:
         self.awake = None
 
     def run(self, *args, **more):
-        more = {'capture_output': True, 'timeout': 600, 'stdin': subprocess.DEVNULL, **more}
-        return subprocess.run([self.wine, *map(str, args)], env=self.env, **more)
+        more = {'capture_output': True, 'timeout': 600, 'stdin': subprocess.DEVNULL, 'env': self.env, **more}
+        return subprocess.run([self.wine, *map(str, args)], **more)
 
     def start(self):
         self.path.mkdir(parents=True)

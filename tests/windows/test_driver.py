@@ -760,6 +760,32 @@ class Driver(unittest.TestCase):
         ran = wine(EXE, 'driver', *args)
         self.assertEqual(ran.returncode, want, text(ran.stderr))
 
+    def test_output_goes_past_the_cache(self):
+        """By Wine's own trace: the flag of the container's handle, and size and buffer of each write to it."""
+        memory = gen2()
+        ran = wine(EXE, 'acquire', '-q', '--driver', DRIVER, '--no-pagefile', '--pagetables', 'none', '-o', self.out,
+                   env={**ENV, 'WINEDEBUG': '+file'})
+        self.assertEqual(ran.returncode, COMPLETE)
+        handle, opening, writes = None, {}, []
+        for line in text(ran.stderr).splitlines():
+            thread, _, said = line.partition(':trace:file:')
+            words = said.split()
+            if said.startswith('CreateFileW L"') and f'{self.out.name}.partial' in said and 'GENERIC_WRITE' in said:
+                opening[thread] = int(words[-1], 16)
+            elif said.startswith('CreateFileW returning') and thread in opening:
+                self.assertTrue(opening.pop(thread) & 0x20000000)  # FILE_FLAG_NO_BUFFERING
+                self.assertIsNone(handle, 'it was made twice')
+                handle = words[-1]
+            elif handle and words[:2] == ['WriteFile', handle]:
+                writes.append((int(words[2], 16), int(words[3])))
+        self.assertGreater(len(writes), 2)
+        self.assertEqual([w for w in writes if w[0] % PAGE or w[1] % PAGE or not w[1]], [])
+        # The first was to see if it works, and the last has the end and zeros behind it, which are cut off.
+        size = self.out.stat().st_size
+        self.assertEqual(sum(length for _, length in writes[1:]), -(-size // PAGE) * PAGE)
+        self.assertNotEqual(size % PAGE, 0)
+        self.check_memory(memory)
+
     def test_load_attach_unload(self):
         memory = gen2()
         self.assertEqual(self.status()['drivers'], [])

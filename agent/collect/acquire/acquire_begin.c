@@ -146,6 +146,7 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 		.need = room_need(memory, files_bytes(&a->files_plan, &a->files)),
 		.reserve = room_reserve(memory),
 		.paced = share_is_nice(),
+		.lean = true,
 		.open_address = remote_sink_open,
 		.network = a->network,
 	};

@@ -33,7 +33,7 @@ const struct disk system_disk = {
 enum status own_file_create(const char *path, const char *text, struct err *e)
 {
 	struct target t;
-	enum status st = target_create(path, &t, e);
+	enum status st = target_create(path, false, &t, e);
 	struct fd_sink out;
 
 	if (!st) {

@@ -99,7 +99,7 @@ static enum status create_file(struct upload *u, struct err *e)
 {
 	_cleanup_free_ char *path = partial_path(u);
 	struct target t = { .fd = -1 };
-	enum status st = path ? target_create(u->path, &t, e) : err_nomem(e);
+	enum status st = path ? target_create(u->path, false, &t, e) : err_nomem(e);
 
 	if (!st && strcmp(t.partial, path) != 0) {
 		st = err_set(e, ST_OUTPUT, "%s: is there already", path);

@@ -23,10 +23,12 @@ struct device_output {
 static enum status device_write(struct output *o, const void *p, size_t len, struct err *e)
 {
 	struct device_output *d = (struct device_output *)o;
+	enum status st;
 
 	if (d->reserve && o->bytes + len + d->reserve > d->size)
 		return err_from_errno(e, ST_OUTPUT, ENOSPC, "%s: write", d->target.path);
-	return sink_write(&d->fd.sink, p, len, e);
+	st = sink_write(&d->fd.sink, p, len, e);
+	return st ? st : target_pace(&d->target, o->bytes + len, e);
 }
 
 /* Only what may fail for the reserve's sake is worth to be taken back. */
@@ -40,6 +42,8 @@ static enum status device_cut(struct output *o, uint64_t len, struct err *e)
 	st = target_seek(&d->target, len, e);
 	if (!st)
 		d->reserve = 0;
+	d->target.begun = MIN(d->target.begun, len & ~(uint64_t)(PAGE_SIZE - 1));
+	d->target.settled = MIN(d->target.settled, d->target.begun);
 	return st;
 }
 
@@ -102,6 +106,10 @@ static enum status device_open(const struct output_options *options, struct outp
 	d->measured = target_disk_size(&d->target, &d->size);
 	d->reserve = d->measured && d->size ? options->reserve : 0;
 	d->reserves = d->reserve;
+	if (options->paced)
+		target_step_back(&d->target);
+	if (options->lean)
+		target_leave_cache(&d->target);
 	fd_sink_init(&d->fd, d->target.fd, d->target.path);
 	*ret = &d->output;
 	return ST_OK;

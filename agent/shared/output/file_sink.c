@@ -49,7 +49,7 @@ static enum status file_write(struct output *o, const void *p, size_t len, struc
 	if (f->reserve && end > f->kept)
 		st = file_keep_room(f, end, e);
 	if (!st)
-		st = sink_write(&f->fd.sink, p, len, e);
+		st = target_write(&f->target, &f->fd.sink, p, len, e);
 	return st ? st : target_pace(&f->target, o->bytes + len, e);
 }
 
@@ -74,16 +74,13 @@ static enum status file_cut(struct output *o, uint64_t len, struct err *e)
 	return st;
 }
 
-/* What of it was on the disk already stays in the page cache afterwards: it is little. */
+/* What of it was on the disk already stays in the page cache until the end: it is little. */
 static enum status file_rewrite(struct output *o, uint64_t offset, const void *p, size_t len,
 				struct err *e)
 {
 	struct file_output *f = (struct file_output *)o;
-	enum status st = target_seek(&f->target, offset, e);
 
-	if (!st)
-		st = sink_write(&f->fd.sink, p, len, e);
-	return st ? st : target_seek(&f->target, o->bytes, e);
+	return target_rewrite(&f->target, &f->fd.sink, offset, p, len, o->bytes, e);
 }
 
 static struct blob *file_read_back(struct output *o, uint64_t size)
@@ -173,13 +170,15 @@ static enum status file_sink_open(const struct output_options *options, struct o
 	output_init(&f->output, &file_sink, NULL);
 	f->force = options->force;
 	f->reserve = options->reserve;
-	st = target_create(options->path, &f->target, e);
+	st = target_create(options->path, options->lean, &f->target, e);
 	if (st) {
 		file_destroy(&f->output);
 		return st;
 	}
 	if (options->paced)
 		target_step_back(&f->target);
+	if (options->lean)
+		target_leave_cache(&f->target);
 	/* With a reserve it gets its name also when the disk is full. */
 	fd_sink_init(&f->fd, f->target.fd, f->reserve ? f->target.path : f->target.partial);
 	*ret = &f->output;

@@ -71,8 +71,10 @@ struct output_options {
 	 * cannot promise room, that has to do which the cut gives back.
 	 */
 	uint64_t reserve;
-	/* A file yields to other writers on its disk (target_step_back()). */
+	/* A file or disk yields to other writers on its disk (target_step_back()). */
 	bool paced;
+	/* It stays out of the cache, which is part of what is acquired (target_create()). */
+	bool lean;
 	/*
 	 * Addresses: who opens them (remote_sink.h), and how they are reached (network_options.h),
 	 * which outlives the output. NULL: they are refused.

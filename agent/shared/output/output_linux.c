@@ -133,7 +133,7 @@ static enum status create_partial(struct target *t, struct err *e)
 		       PARTIALS_MAX);
 }
 
-enum status target_create(const char *path, struct target *t, struct err *e)
+enum status target_create(const char *path, bool lean, struct target *t, struct err *e)
 {
 	_cleanup_free_ char *directory = target_directory_of(path);
 
@@ -368,6 +368,9 @@ enum status target_close(struct target *t, struct err *e)
 	/* Pipes and most character devices have nothing to sync: EINVAL, or EROFS (fsync(2)). */
 	if (fsync(fd) && (!t->stream || (errno != EINVAL && errno != EROFS)))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: sync", name);
+	/* All of it is clean by now, also what was read back. */
+	if (t->step)
+		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	t->fd = -1;
 	if (close(fd))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: close", name);
@@ -492,7 +495,13 @@ enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct
 
 void target_step_back(struct target *t)
 {
-	t->paced = !t->stream;
+	t->step = t->stream ? 0 : TARGET_STEP;
+}
+
+void target_leave_cache(struct target *t)
+{
+	if (!t->step && !t->stream)
+		t->step = TARGET_STEP_LEAN;
 }
 
 /*
@@ -503,12 +512,11 @@ void target_step_back(struct target *t)
 static enum status begin_or_wait(struct target *t, uint64_t from, uint64_t to, unsigned how,
 				 struct err *e)
 {
-	if (!t->paced || from == to ||
-	    !sync_file_range(t->fd, (off_t)from, (off_t)(to - from), how))
+	if (!t->step || from == to || !sync_file_range(t->fd, (off_t)from, (off_t)(to - from), how))
 		return ST_OK;
 	if (errno == EIO || errno == ENOSPC || errno == EDQUOT)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: write", t->path);
-	t->paced = false;
+	t->step = 0;
 	return ST_OK;
 }
 
@@ -519,7 +527,7 @@ enum status target_pace(struct target *t, uint64_t end, struct err *e)
 	enum status st;
 
 	end &= ~(uint64_t)(PAGE_SIZE - 1);
-	if (!t->paced || end < t->begun + TARGET_STEP)
+	if (!t->step || end < t->begun + t->step)
 		return ST_OK;
 	st = begin_or_wait(t, t->begun, end, SYNC_FILE_RANGE_WRITE, e);
 	if (!st)

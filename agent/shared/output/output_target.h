@@ -20,10 +20,12 @@ struct target {
 	char *path;    /* as the user named it */
 	char *partial; /* a new file: the path of its temporary name; else NULL */
 
-	/* target_step_back() */
-	bool paced;
+	/* target_step_back(), target_leave_cache() */
+	uint64_t step;    /* how much may be on its way to the disk, twice; 0: it does not matter */
 	uint64_t settled; /* on the disk up to there, and no more in the page cache */
 	uint64_t begun;   /* on its way there */
+	struct direct_file *direct; /* writes past the cache; NULL: through `fd` */
+	struct direct_io *direct_io;
 
 	/* A new file: Linux looks both names up in this directory, wherever it is moved. */
 	int directory;
@@ -55,9 +57,11 @@ bool target_separates(char c);
 
 /*
  * Each for one of these; everything in `ret` is freed by target_deinit(), also after a failure.
- * target_create() makes a new regular file, under its temporary name.
+ * target_create() makes a new regular file, under its temporary name. `lean`: on Windows it is
+ * written past the cache, unless its file system refuses, which is logged; on Linux
+ * target_leave_cache() does as much.
  */
-enum status target_create(const char *path, struct target *ret, struct err *e);
+enum status target_create(const char *path, bool lean, struct target *ret, struct err *e);
 enum status target_open_device(const char *path, const struct target_facts *seen,
 			       struct target *ret, struct err *e);
 enum status target_open_stdout(struct target *ret, struct err *e);
@@ -103,6 +107,22 @@ enum status target_cut(struct target *t, uint64_t len, struct err *e);
  */
 #define TARGET_STEP ((uint64_t)4 << 20)
 void target_step_back(struct target *t);
+/*
+ * The same for the cache's sake alone: in steps that hold up no disk which has something to do, and
+ * with the usual priority. Windows: nothing, see target_create().
+ */
+#define TARGET_STEP_LEAN ((uint64_t)32 << 20)
+void target_leave_cache(struct target *t);
+/*
+ * A file, at its end: what `sink`, which writes to `fd`, does, or the same past the cache. Behind
+ * it, writing goes on at the end.
+ */
+enum status target_write(struct target *t, struct sink *sink, const void *p, size_t len,
+			 struct err *e);
+/* Over what was written; `end` is the file's. */
+enum status target_rewrite(struct target *t, struct sink *sink, uint64_t offset, const void *p,
+			   size_t len, uint64_t end, struct err *e);
+
 /* Behind each write: `end` is how long the file is by now. ST_OUTPUT if an earlier one failed. */
 enum status target_pace(struct target *t, uint64_t end, struct err *e);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "agent/shared/output/direct_file.h"
 #include "agent/shared/output/output_windows.h"
 #include "agent/shared/program/json.h"
 #include "formats/base/os.h"
@@ -28,6 +29,10 @@ static HANDLE output_handle_of(int fd)
 
 void target_deinit(struct target *t)
 {
+	/* What is left unfinished keeps what was written. */
+	if (t->direct && t->fd > 0)
+		direct_file_settle(t->direct, NULL);
+	windows__direct_end(t);
 	if (t->fd > 0)
 		_close(t->fd);
 	free(t->path);
@@ -105,7 +110,7 @@ enum status windows__check_idle(const char *path, struct err *e)
 }
 
 /* CREATE_NEW follows no link and replaces nothing. */
-static HANDLE create_new(const wchar_t *path)
+static HANDLE create_new(const wchar_t *path, DWORD flags)
 {
 	SECURITY_ATTRIBUTES attributes;
 	HANDLE h;
@@ -113,7 +118,7 @@ static HANDLE create_new(const wchar_t *path)
 	if (!win32_private_begin(&attributes))
 		return INVALID_HANDLE_VALUE;
 	h = CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ, &attributes,
-			CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+			CREATE_NEW, FILE_ATTRIBUTE_NORMAL | flags, NULL);
 	win32_private_end(&attributes);
 	return h;
 }
@@ -128,8 +133,30 @@ static enum status take_handle(struct target *t, HANDLE h, const char *name, str
 	return err_from_errno(e, ST_OUTPUT, errno, "%s", name);
 }
 
+/*
+ * *direct: past the cache, if the file system takes that, and then it stays true. The handle cannot
+ * be changed later, so that a file which does not take it is made anew.
+ */
+static HANDLE create_lean(const wchar_t *wide, const char *partial, bool *direct)
+{
+	HANDLE h = *direct ? create_new(wide, FILE_FLAG_NO_BUFFERING) : INVALID_HANDLE_VALUE;
+
+	if (h != INVALID_HANDLE_VALUE && windows__can_direct(h, partial))
+		return h;
+	if (h != INVALID_HANDLE_VALUE) {
+		CloseHandle(h);
+		DeleteFileW(wide);
+	} else if (*direct && GetLastError() == ERROR_INVALID_PARAMETER) {
+		windows__tell_buffered(partial, ERROR_INVALID_PARAMETER);
+	} else if (*direct) {
+		return h;
+	}
+	*direct = false;
+	return create_new(wide, 0);
+}
+
 /* ST_NOT_MINE: the name is taken. */
-static enum status create_one(struct target *t, char *partial, struct err *e)
+static enum status create_one(struct target *t, char *partial, bool *direct, struct err *e)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(partial);
 	enum status st;
@@ -137,7 +164,7 @@ static enum status create_one(struct target *t, char *partial, struct err *e)
 
 	if (!wide)
 		return err_nomem(e);
-	h = create_new(wide);
+	h = create_lean(wide, partial, direct);
 	if (h == INVALID_HANDLE_VALUE) {
 		const DWORD failed = GetLastError();
 
@@ -153,7 +180,7 @@ static enum status create_one(struct target *t, char *partial, struct err *e)
 }
 
 /* The first temporary name that is free. What has one already is not ours to touch. */
-static enum status create_partial(struct target *t, struct err *e)
+static enum status create_partial(struct target *t, bool direct, struct err *e)
 {
 	for (unsigned n = 1; n <= PARTIALS_MAX; n++) {
 		_cleanup_free_ char *partial = target_partial_path(t->path, n);
@@ -161,7 +188,7 @@ static enum status create_partial(struct target *t, struct err *e)
 
 		if (!partial)
 			return err_nomem(e);
-		st = create_one(t, partial, e);
+		st = create_one(t, partial, &direct, e);
 		if (st == ST_NOT_MINE)
 			continue;
 		if (st)
@@ -171,7 +198,7 @@ static enum status create_partial(struct target *t, struct err *e)
 		t->partial_name = windows__last_component(t->partial);
 		if (n > 1)
 			target_tell_partials(t->path, t->partial);
-		return ST_OK;
+		return direct ? windows__direct_begin(t, e) : ST_OK;
 	}
 	return err_set(e, ST_OUTPUT, "%s: has %u unfinished outputs; move them away", t->path,
 		       PARTIALS_MAX);
@@ -278,10 +305,10 @@ enum status target_open_device(const char *path, const struct target_facts *seen
 	return take_handle(t, h, t->path, e);
 }
 
-enum status target_create(const char *path, struct target *ret, struct err *e)
+enum status target_create(const char *path, bool lean, struct target *ret, struct err *e)
 {
 	*ret = (struct target){ .fd = -1, .directory = -1, .path = strdup(path) };
-	return ret->path ? create_partial(ret, e) : err_nomem(e);
+	return ret->path ? create_partial(ret, lean, e) : err_nomem(e);
 }
 
 bool target_separates(char c)
@@ -313,6 +340,12 @@ void target_step_back(struct target *t)
 
 	SetFileInformationByHandle(output_handle_of(t->fd), FileIoPriorityHintInfo, &low,
 				   sizeof(low));
+}
+
+/* Whether it goes past the cache was decided when it was made. */
+void target_leave_cache(struct target *t)
+{
+	(void)t;
 }
 
 /* The cache manager holds back who writes faster than the disk. */
@@ -412,6 +445,8 @@ enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err
 
 	/* Where the file system knows no sparse files (exFAT), it writes the zeros. */
 	DeviceIoControl(h, FSCTL_SET_SPARSE, NULL, 0, NULL, 0, &got, NULL);
+	if (t->direct)
+		return direct_file_skip(t->direct, len, e);
 	if (os_truncate(t->fd, end))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: extend", t->partial);
 	if (!SetFilePointerEx(h, forward, NULL, FILE_CURRENT))
@@ -423,6 +458,8 @@ enum status target_seek(struct target *t, uint64_t at, struct err *e)
 {
 	const LARGE_INTEGER to = { .QuadPart = (LONGLONG)at };
 
+	if (t->direct)
+		return direct_file_cut(t->direct, at, false, e);
 	if (!SetFilePointerEx(output_handle_of(t->fd), to, NULL, FILE_BEGIN))
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: seek", t->path);
 	return ST_OK;
@@ -450,6 +487,8 @@ enum status target_cut(struct target *t, uint64_t len, struct err *e)
 {
 	const LARGE_INTEGER at = { .QuadPart = (LONGLONG)len };
 
+	if (t->direct)
+		return direct_file_cut(t->direct, len, true, e);
 	if (os_truncate(t->fd, len))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: truncate", t->partial);
 	if (!SetFilePointerEx(output_handle_of(t->fd), at, NULL, FILE_BEGIN))
@@ -461,8 +500,11 @@ enum status target_close(struct target *t, struct err *e)
 {
 	const char *name = t->partial ? t->partial : t->path;
 	const HANDLE h = output_handle_of(t->fd);
+	enum status st = t->direct ? direct_file_settle(t->direct, e) : ST_OK;
 	int fd = t->fd;
 
+	if (st)
+		return st;
 	/* A pipe would wait until its reader has read all; NUL and pipes have nothing to sync. */
 	if (GetFileType(h) == FILE_TYPE_DISK && !FlushFileBuffers(h))
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: sync", name);
@@ -510,6 +552,7 @@ void target_remove_partial(struct target *t)
 {
 	_cleanup_free_ wchar_t *wide = t->partial ? win32_path(t->partial) : NULL;
 
+	windows__direct_end(t);
 	/* An open file that nobody may delete stays: it must be closed first. */
 	if (t->fd > 0)
 		_close(t->fd);

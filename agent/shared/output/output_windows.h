@@ -24,4 +24,16 @@ bool windows__room_at(const char *directory, uint64_t *ret);
 /* 0, or an error of Win32: ERROR_ALREADY_EXISTS where nothing is to be replaced. */
 DWORD windows__rename(const char *from, const char *to, bool replace);
 
+/*
+ * Does a new file that was opened with FILE_FLAG_NO_BUFFERING take writes so? If not, that is told.
+ */
+bool windows__can_direct(HANDLE h, const char *name);
+void windows__tell_buffered(const char *name, DWORD failed);
+/* Such a file: t->direct, from now on. `t` must not move meanwhile. */
+enum status windows__direct_begin(struct target *t, struct err *e);
+void windows__direct_end(struct target *t);
+
+/* A test sets it: no file system takes them. */
+extern bool windows__refuse_direct;
+
 #endif

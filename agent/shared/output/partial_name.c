@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/shared/output/direct_file.h"
 #include "agent/shared/output/output_target.h"
 #include "agent/shared/program/log.h"
 #include "formats/base/os.h"
@@ -51,6 +52,8 @@ static enum status read_target_back(struct blob *b, uint64_t off, void *p, size_
 	const struct target *t = ((const struct target_blob *)b)->target;
 	ssize_t n = 1;
 
+	if (t->direct)
+		return direct_file_read(t->direct, off, p, len, got, e);
 	for (*got = 0; *got < len && n; *got += (size_t)n) {
 		do
 			n = os_pread(t->fd, (uint8_t *)p + *got, MIN(len - *got, IO_MAX),
@@ -67,4 +70,23 @@ struct blob *target_blob_of(struct target_blob *b, const struct target *t, uint6
 	*b = (struct target_blob){ .blob = { .read_at = read_target_back, .size = size },
 				   .target = t };
 	return &b->blob;
+}
+
+enum status target_write(struct target *t, struct sink *sink, const void *p, size_t len,
+			 struct err *e)
+{
+	return t->direct ? direct_file_write(t->direct, p, len, e) : sink_write(sink, p, len, e);
+}
+
+enum status target_rewrite(struct target *t, struct sink *sink, uint64_t offset, const void *p,
+			   size_t len, uint64_t end, struct err *e)
+{
+	enum status st;
+
+	if (t->direct)
+		return direct_file_rewrite(t->direct, offset, p, len, e);
+	st = target_seek(t, offset, e);
+	if (!st)
+		st = sink_write(sink, p, len, e);
+	return st ? st : target_seek(t, end, e);
 }
