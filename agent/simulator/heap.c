@@ -21,29 +21,70 @@ static uint64_t virtual_threshold(const struct sim_heap_builder *b)
 	return by_width(b, 0xfd000, 0x7e000);
 }
 
+static uint32_t virtual_entry(const struct sim_heap_builder *b)
+{
+	return by_width(b, 0x40, 0x20);
+}
+
+/* From 8 on so many pages lie before a virtual block; one behind it is never there either. */
+static uint32_t draw_virtual_lead(struct sim_heap_builder *b)
+{
+	return b->plan.layout == SIM_HEAP_7 ? 0 : (uint32_t)sim_below(&b->random, 16);
+}
+
+uint64_t sim__virtual_bytes(const struct sim_heap_builder *b, const struct block *of)
+{
+	const struct sim_heap_region *r = &b->regions[of->place];
+
+	return ((uint64_t)r->pages - of->lead - (b->plan.layout != SIM_HEAP_7)) << PAGE_SHIFT;
+}
+
+uint64_t sim__virtual_va(const struct sim_heap_builder *b, const struct block *of)
+{
+	return b->regions[of->place].va + ((uint64_t)of->lead << PAGE_SHIFT);
+}
+
 /*
- * _HEAP_VIRTUAL_ALLOC_ENTRY: lists, sizes, a header whose Size is what is left of the last page.
- * `extra` bytes lie between it and the data.
+ * Its Size is what is left of the last page. PreviousSize has none to tell of, and is 0 as it is
+ * stored, not once it is decoded.
+ */
+static void put_virtual_header(const struct sim_heap_builder *b, const struct block *of,
+			       uint32_t units)
+{
+	uint8_t *at = sim__heap_at(b, sim__virtual_va(b, of)) + virtual_entry(b) - 8;
+
+	sim__header_put(b, at, (uint32_t)(sim__virtual_bytes(b, of) - of->requested),
+			FLAG_BUSY | FLAG_EXTRA, 0, (uint8_t)units, 4);
+	put_le16(at + 4, 0);
+}
+
+/*
+ * _HEAP_VIRTUAL_ALLOC_ENTRY: lists, sizes, a header. `extra` bytes lie between it and the data.
  */
 static bool take_virtual(struct sim_heap_builder *b, uint64_t size, uint32_t extra,
 			 struct block *ret)
 {
-	const uint32_t entry = by_width(b, 0x40, 0x20);
-	const uint64_t commit = (size + extra + entry + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
-	const uint64_t va = sim__heap_region_place(b, commit);
+	const uint64_t commit =
+		(size + extra + virtual_entry(b) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+	const uint32_t lead = draw_virtual_lead(b);
+	const uint64_t reserve = commit + ((uint64_t)lead << PAGE_SHIFT) +
+				 (b->plan.layout == SIM_HEAP_7 ? 0 : PAGE_SIZE);
+	struct sim_heap_region *r;
 	uint8_t *at;
 
-	if (!sim__heap_region_add(b, va, commit, commit))
+	if (!sim__heap_region_add(b, sim__heap_region_place(b, reserve), reserve, 0))
 		return false;
-	at = b->regions[b->region_count - 1].bytes;
-	put_heap_pointer(b, at + 4 * b->pointer, commit);
-	put_heap_pointer(b, at + 5 * b->pointer, commit);
-	sim__header_put(b, at + entry - 8, (uint32_t)(commit - size),
-			FLAG_BUSY | FLAG_EXTRA | FLAG_INTERNAL, 0, 0, 4);
-	*ret = (struct block){ .address = va + entry,
-			       .requested = size,
+	r = &b->regions[b->region_count - 1];
+	memset(r->committed + lead, 1, commit >> PAGE_SHIFT);
+	*ret = (struct block){ .requested = size,
 			       .place = (uint32_t)b->region_count - 1,
+			       .lead = lead,
 			       .kind = SIM_HEAP_VIRTUAL };
+	ret->address = sim__virtual_va(b, ret) + virtual_entry(b);
+	at = r->bytes + ((uint64_t)lead << PAGE_SHIFT);
+	put_heap_pointer(b, at + 4 * b->pointer, commit);
+	put_heap_pointer(b, at + 5 * b->pointer, reserve);
+	put_virtual_header(b, ret, 0);
 	return true;
 }
 
@@ -68,10 +109,9 @@ uint16_t sim__trace_function(const struct sim_heap_builder *b)
 /*
  * Units of a block's extra. From Vista on an interceptor of the heap's asks for room before the
  * data: "Leak checking" (2010) has the layout of 7, shanepowell/DbgHelpUtils c62b5a8
- * (heap_entry.cpp) that of 10, and of virtual blocks. For these the former goes four units on from
- * where it starts, which is not said; four is what _HEAP_VIRTUAL_ALLOC_ENTRY itself has.
+ * (heap_entry.cpp) that of 10, and of virtual blocks; genuine heaps of both have it so.
  */
-static uint32_t extra_units(struct sim_heap_builder *b)
+uint32_t sim__extra_units(struct sim_heap_builder *b)
 {
 	/* Some came before there was an interceptor. */
 	if (!b->plan.trace_count || b->hp || b->plan.page_heap || !sim_below(&b->random, 32))
@@ -95,7 +135,7 @@ static bool take_heap_block(struct sim_heap_builder *b, uint64_t size, uint32_t 
 }
 
 /* Blocks of one size come from few places. 0: the database was full. */
-static uint64_t draw_trace(struct sim_heap_builder *b, uint64_t size)
+uint64_t sim__extra_trace(struct sim_heap_builder *b, uint64_t size)
 {
 	const uint64_t place = size * 7 + sim_below(&b->random, 3);
 
@@ -106,13 +146,29 @@ static uint64_t draw_trace(struct sim_heap_builder *b, uint64_t size)
 
 /*
  * _HEAP_ENTRY's names: behind the block's header the trace, right before the data FunctionIndex,
- * ContextValue, UnusedBytesLength (of the whole block), EntryOffset, ExtendedBlockSignature. The
- * block's own UnusedBytes says how long that is, with 40 (hexadecimal); of a virtual one it stays.
+ * ContextValue, UnusedBytesLength (of the whole block), EntryOffset, ExtendedBlockSignature.
+ */
+void sim__extra_put(const struct sim_heap_builder *b, uint8_t *at, uint32_t units, uint64_t whole,
+		    uint64_t requested, uint64_t trace)
+{
+	uint8_t *entry = at + units * b->unit - 8;
+
+	memset(at, 0, units * b->unit);
+	put_heap_pointer(b, at, trace);
+	put_le16(entry, sim__trace_function(b));
+	put_le16(entry + 4, (uint16_t)(whole - requested));
+	entry[6] = (uint8_t)units;
+	entry[7] = 5;
+}
+
+/*
+ * The block's own UnusedBytes says how long that is, with 40 (hexadecimal). That of a virtual block
+ * stays, and SegmentOffset says it: genuine ones of 7601 and 22000 have 2 there.
  */
 static void put_extra(struct sim_heap_builder *b, uint32_t block, uint32_t units)
 {
 	struct block *of = &b->blocks[block];
-	uint8_t *at = sim__heap_bytes(b, block), *entry = at + units * b->unit - 8;
+	uint8_t *at = sim__heap_bytes(b, block);
 	uint64_t whole;
 
 	if (of->kind == SIM_HEAP_BACK_END) {
@@ -123,14 +179,10 @@ static void put_extra(struct sim_heap_builder *b, uint32_t block, uint32_t units
 		at[-1] = (uint8_t)(0xc0 | units);
 		whole = b->user_blocks[of->place].stride;
 	} else {
-		whole = (uint64_t)b->regions[of->place].pages << PAGE_SHIFT;
+		whole = sim__virtual_bytes(b, of) + units * b->unit;
+		put_virtual_header(b, of, units);
 	}
-	memset(at, 0, units * b->unit);
-	put_heap_pointer(b, at, of->trace);
-	put_le16(entry, sim__trace_function(b));
-	put_le16(entry + 4, (uint16_t)(whole - of->requested));
-	entry[6] = (uint8_t)units;
-	entry[7] = 5;
+	sim__extra_put(b, at, units, whole, of->requested, of->trace);
 	of->address += units * b->unit;
 }
 
@@ -162,16 +214,16 @@ static uint32_t add_heap_block(struct sim_heap_builder *b, uint64_t size, uint32
 
 uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 {
-	const uint32_t units = extra_units(b), block = add_heap_block(b, size, units);
+	const uint32_t units = sim__extra_units(b), block = add_heap_block(b, size, units);
 
 	if (block == SIM_HEAP_NO_BLOCK)
 		return block;
 	if (b->plan.page_heap) {
-		b->blocks[block].trace = b->plan.trace_count ? draw_trace(b, size) : 0;
+		b->blocks[block].trace = b->plan.trace_count ? sim__extra_trace(b, size) : 0;
 		sim__page_heap_put(b, block);
 	}
 	if (units) {
-		b->blocks[block].trace = draw_trace(b, size);
+		b->blocks[block].trace = sim__extra_trace(b, size);
 		put_extra(b, block, units);
 	}
 	return block;

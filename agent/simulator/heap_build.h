@@ -40,6 +40,7 @@ struct chunk {
 	uint8_t state;
 	uint8_t internal; /* FLAG_INTERNAL or 0 */
 	uint8_t unused;   /* UnusedBytes */
+	uint8_t extra;    /* of the heap's own: units between header and data */
 };
 
 struct segment {
@@ -74,6 +75,7 @@ struct block {
 	uint64_t requested;
 	uint32_t place; /* a chunk, user blocks, or a region */
 	uint32_t index; /* within user blocks */
+	uint32_t lead;  /* pages of its region before a virtual block */
 	uint8_t kind;
 	bool busy, root, reached;
 	bool waits; /* freed, and in the queue of light page heap */
@@ -161,6 +163,8 @@ bool sim__heap_add_segment(struct sim_heap_builder *b, uint64_t va, uint64_t res
 bool sim__heap_more(struct sim_heap_builder *b, uint64_t bytes);
 struct sim_heap_region *sim__heap_segment(const struct sim_heap_builder *b, uint32_t chunk);
 uint64_t sim__chunk_va(const struct sim_heap_builder *b, uint32_t chunk);
+/* Of the heap's own, what it holds. */
+uint64_t sim__chunk_data(const struct sim_heap_builder *b, uint32_t chunk);
 /* The bytes at an address of the heap. */
 uint8_t *sim__heap_at(const struct sim_heap_builder *b, uint64_t va);
 /* A piece of address space. False: failed. */
@@ -183,6 +187,15 @@ void sim__chunk_free(struct sim_heap_builder *b, uint32_t chunk);
 /* Uncommits what it can of a free chunk's pages. False: too small, nothing was done. */
 bool sim__chunk_decommit(struct sim_heap_builder *b, uint32_t chunk);
 
+/* Of a virtual block: what is committed, and where it begins. */
+uint64_t sim__virtual_bytes(const struct sim_heap_builder *b, const struct block *of);
+uint64_t sim__virtual_va(const struct sim_heap_builder *b, const struct block *of);
+/* Units of a block's extra, drawn, and where its stack trace is, drawn by its size. */
+uint32_t sim__extra_units(struct sim_heap_builder *b);
+uint64_t sim__extra_trace(struct sim_heap_builder *b, uint64_t size);
+/* Writes one behind a header: of a block of `whole` bytes, `requested` of which are its user's. */
+void sim__extra_put(const struct sim_heap_builder *b, uint8_t *at, uint32_t units, uint64_t whole,
+		    uint64_t requested, uint64_t trace);
 /* Which of ntdll's interceptors captures the heap's stack traces, from 1 on. */
 uint16_t sim__trace_function(const struct sim_heap_builder *b);
 

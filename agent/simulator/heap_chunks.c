@@ -64,6 +64,11 @@ uint64_t sim__chunk_va(const struct sim_heap_builder *b, uint32_t chunk)
 	return sim__heap_segment(b, chunk)->va + (uint64_t)b->chunks[chunk].at * b->unit;
 }
 
+uint64_t sim__chunk_data(const struct sim_heap_builder *b, uint32_t chunk)
+{
+	return sim__chunk_va(b, chunk) + b->header + (uint64_t)b->chunks[chunk].extra * b->unit;
+}
+
 /* Regions are few, but for virtual blocks; whoever has a chunk does not come here. */
 uint8_t *sim__heap_at(const struct sim_heap_builder *b, uint64_t va)
 {
@@ -278,6 +283,7 @@ void sim__chunk_free(struct sim_heap_builder *b, uint32_t chunk)
 {
 	b->chunks[chunk].state = CHUNK_FREE;
 	b->chunks[chunk].internal = 0;
+	b->chunks[chunk].extra = 0;
 	settle_free_chunk(b, chunk);
 }
 
@@ -384,11 +390,27 @@ static bool extend_segment(struct sim_heap_builder *b, uint32_t segment, uint32_
 	return true;
 }
 
+/*
+ * What the heap allocates for itself goes the way of all blocks, through the interceptor: so it has
+ * its extra, too, as in the memory of genuine heaps of 7601 and 22000.
+ */
+static void put_own_extra(struct sim_heap_builder *b, uint32_t chunk, uint64_t bytes)
+{
+	struct chunk *c = &b->chunks[chunk];
+	uint8_t *at = sim__heap_segment(b, chunk)->bytes + (uint64_t)c->at * b->unit;
+
+	sim__extra_put(b, at + b->header, c->extra, (uint64_t)c->size * b->unit, bytes,
+		       sim__extra_trace(b, bytes));
+	c->unused = (uint8_t)(0x40 | c->extra);
+}
+
 uint32_t sim__chunk_take(struct sim_heap_builder *b, uint64_t bytes, enum chunk_state state,
 			 uint8_t internal)
 {
+	const uint32_t extra = state == CHUNK_OWN ? sim__extra_units(b) : 0;
 	/* On x64 the data may run into the first 8 bytes of the next chunk. */
-	const uint32_t need = MAX((uint32_t)((bytes + 8 + b->unit - 1) / b->unit), CHUNK_MIN);
+	const uint32_t need =
+		MAX((uint32_t)((bytes + 8 + b->unit - 1) / b->unit) + extra, CHUNK_MIN);
 	uint32_t i = bin_find(b, need), rest;
 	struct chunk *c;
 
@@ -412,6 +434,9 @@ uint32_t sim__chunk_take(struct sim_heap_builder *b, uint64_t bytes, enum chunk_
 	c = &b->chunks[i];
 	c->internal = internal;
 	c->unused = (uint8_t)((uint64_t)c->size * b->unit - bytes);
+	c->extra = (uint8_t)extra;
+	if (extra)
+		put_own_extra(b, i, bytes);
 	put_both(b, i);
 	return i;
 }

@@ -86,8 +86,8 @@ static void write_buckets(const struct sim_heap_builder *b, uint8_t *head)
 }
 
 /*
- * From 8 on the head has pages of its own, and infos are added behind it: in the fragment it was
- * 3c0000 bytes behind the heap, and subsegments led to infos there. In 7 it is a chunk.
+ * From 8 on the head has pages of its own, and infos are added right behind it, for which there is
+ * room: so it is in genuine heaps of 9600 to 22000. In 7 it is a chunk, flagged as user blocks are.
  */
 static bool wake_front_end(struct sim_heap_builder *b)
 {
@@ -96,14 +96,18 @@ static bool wake_front_end(struct sim_heap_builder *b)
 	uint8_t *at;
 
 	if (has_bitmap(b)) {
-		b->front_end = sim__heap_region_place(b, 0x40000);
-		if (!sim__heap_region_add(b, b->front_end, 0x40000, 0x8000))
+		const uint64_t bytes =
+			(s->size + LFH_BUCKETS * s->info_size + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+
+		b->front_end = sim__heap_region_place(b, bytes);
+		if (!sim__heap_region_add(b, b->front_end, bytes, PAGE_SIZE))
 			return false;
+		b->front_region = b->region_count - 1;
 	} else {
-		chunk = sim__chunk_take(b, s->size, CHUNK_OWN, 0);
+		chunk = sim__chunk_take(b, s->size, CHUNK_OWN, FLAG_INTERNAL);
 		if (chunk == NO_CHUNK)
 			return false;
-		b->front_end = sim__chunk_va(b, chunk) + b->header;
+		b->front_end = sim__chunk_data(b, chunk);
 	}
 	at = sim__heap_at(b, b->front_end);
 	memset(at, 0, s->size);
@@ -122,11 +126,15 @@ static void add_info(struct sim_heap_builder *b, uint32_t bucket)
 	const uint64_t local = b->front_end + s->local;
 	uint8_t *at;
 
-	if (s->infos)
-		b->buckets[bucket].info =
-			b->front_end + 0x1000 + (uint64_t)s->info_size * b->infos++;
-	else
+	if (s->infos) {
+		const uint32_t in = s->size + s->info_size * b->infos++;
+
+		b->buckets[bucket].info = b->front_end + in;
+		memset(b->regions[b->front_region].committed, 1,
+		       (in + s->info_size + PAGE_SIZE - 1) >> PAGE_SHIFT);
+	} else {
 		b->buckets[bucket].info = local + s->local_size + (uint64_t)s->info_size * bucket;
+	}
 	at = sim__heap_at(b, b->buckets[bucket].info);
 	put_le16(at + s->info_bucket, (uint16_t)bucket);
 	put_heap_pointer(b, at + (s->infos ? 0 : by_width(b, 0xa8, 0x58)), local);
@@ -148,7 +156,7 @@ static uint64_t take_subsegment(struct sim_heap_builder *b)
 		chunk = sim__chunk_take(b, ZONE, CHUNK_OWN, FLAG_INTERNAL);
 		if (chunk == NO_CHUNK)
 			return 0;
-		b->zone = sim__chunk_va(b, chunk) + b->header;
+		b->zone = sim__chunk_data(b, chunk);
 		b->zone_left = (ZONE - s->zone_first) / s->subsegment;
 		at = sim__heap_at(b, b->zone);
 		memset(at, 0, ZONE);
@@ -289,7 +297,7 @@ static bool add_user_blocks(struct sim_heap_builder *b, uint32_t bucket, uint32_
 	u.chunk = sim__chunk_take(b, UINT32_C(1) << u.size_index, CHUNK_OWN, FLAG_INTERNAL);
 	if (u.chunk == NO_CHUNK)
 		return false;
-	u.va = sim__chunk_va(b, u.chunk) + b->header;
+	u.va = sim__chunk_data(b, u.chunk);
 	u.blocks = (uint32_t)b->lfh_owner_count;
 	for (uint32_t i = 0; i < u.count; i++)
 		b->lfh_owner[b->lfh_owner_count++] = SIM_HEAP_NO_BLOCK;

@@ -332,7 +332,7 @@ static struct sim_allocation of_block(const struct sim_heap_builder *b, const st
 	} else if (block->kind == SIM_HEAP_PAGE) {
 		a.block = sim__page_heap_size(block->requested);
 	} else if (block->kind == SIM_HEAP_VIRTUAL) {
-		a.block = (uint64_t)b->regions[block->place].pages << PAGE_SHIFT;
+		a.block = sim__virtual_bytes(b, block);
 	} else if (block->kind == SIM_HEAP_LFH) {
 		a.block = b->user_blocks[block->place].stride;
 		a.segment = b->chunks[b->user_blocks[block->place].chunk].segment;
@@ -353,8 +353,10 @@ static void add_chunks(const struct sim_heap_builder *b, struct sim_heap *ret)
 			if (c->state != CHUNK_FREE && c->state != CHUNK_OWN)
 				continue;
 			ret->allocations[ret->count++] = (struct sim_allocation){
-				.address = sim__chunk_va(b, i) + b->header,
-				.requested = size - (c->state == CHUNK_FREE ? 8 : c->unused),
+				.address = sim__chunk_data(b, i),
+				.requested = size - (c->state == CHUNK_FREE ? 8
+						     : c->extra ? b->header + c->extra * b->unit
+								: c->unused),
 				.block = size,
 				.segment = s,
 				.kind = c->state == CHUNK_FREE ? SIM_HEAP_BACK_END : SIM_HEAP_OWN,
@@ -419,7 +421,7 @@ static void hand_over_copies(struct sim_heap_builder *b, struct sim_heap *ret)
 		const struct sim_heap_region *of = &b->regions[i];
 		struct sim_heap_region *to = &ret->regions[ret->region_count];
 
-		if (!of->committed[0])
+		if (!has_committed_pages(of))
 			continue;
 		*to = *of;
 		to->bytes = malloc((size_t)of->pages * PAGE_SIZE);
@@ -454,6 +456,18 @@ static void hand_over(struct sim_heap_builder *b, struct sim_heap *ret)
 	array_sort(ret->regions, ret->region_count, sizeof(*ret->regions), compare_region);
 }
 
+/* Where the front end's head has memory of its own, _HEAP_COUNTERS count that. */
+static void count_front_end(const struct sim_heap_builder *b, struct sim_heap *ret)
+{
+	const struct sim_heap_region *r = &b->regions[b->front_region];
+
+	if (!b->front_end || b->front_end != r->va)
+		return;
+	ret->reserved += (uint64_t)r->pages << PAGE_SHIFT;
+	for (uint32_t p = 0; p < r->pages; p++)
+		ret->committed += (uint64_t)r->committed[p] << PAGE_SHIFT;
+}
+
 /* False: failed. */
 static bool write_lists(struct sim_heap_builder *b, const struct head *h, struct sim_heap *ret)
 {
@@ -462,12 +476,12 @@ static bool write_lists(struct sim_heap_builder *b, const struct head *h, struct
 	sim__heap_list_init(b, b->plan.base + h->segment_list);
 	for (uint32_t i = 0; i < b->segment_count; i++)
 		write_segment(b, h, i, ret);
+	count_front_end(b, ret);
 	for (size_t i = 0; i < b->block_count; i++)
 		if (b->blocks[i].busy && b->blocks[i].kind == SIM_HEAP_VIRTUAL) {
 			sim__heap_list_append(b, b->plan.base + h->virtual_blocks,
-					      b->regions[b->blocks[i].place].va);
-			ret->virtual_bytes += (uint64_t)b->regions[b->blocks[i].place].pages
-					      << PAGE_SHIFT;
+					      sim__virtual_va(b, &b->blocks[i]));
+			ret->virtual_bytes += sim__virtual_bytes(b, &b->blocks[i]);
 		}
 	if (b->plan.page_heap)
 		sim__page_heap_write(b, ret);

@@ -101,10 +101,10 @@ static enum status take(void *context, const struct heap_allocation *a, struct e
 	return ST_OK;
 }
 
-static void walk(void)
+static void walk_ranges(struct range_list of)
 {
 	const struct memory_view m = sparse_view(&memory);
-	const struct heap_sources sources = { .memory = &m, .peb = PEB, .ranges = &ranges };
+	const struct heap_sources sources = { .memory = &m, .peb = PEB, .ranges = &of };
 	const struct heap_visitor v = { take, NULL };
 	struct heaps *h;
 	struct err e = ERR_INIT;
@@ -115,6 +115,11 @@ static void walk(void)
 	assert_int_equal(heaps_at(h, 0)->key_from, KEY_READ);
 	CHECK_OK(heaps_walk(h, 0, &v, &stats, &e), &e);
 	heaps_close(h);
+}
+
+static void walk(void)
+{
+	walk_ranges(ranges);
 }
 
 /* What is left of the segment, in chunks of 0x8000 bytes at most. */
@@ -150,22 +155,34 @@ static void check_requested(uint64_t address, uint64_t requested)
 	assert_int_equal(a.requested, requested);
 }
 
-/* UnusedBytes counts the header's 8, up to 3e; 3f is no count, and 5 no chunk of the heap's own. */
+/*
+ * UnusedBytes counts the header's 8, up to 3e; 3f says that a word at the block's end does, and
+ * where that is no such number nothing is known; 5 is no chunk of the heap's own.
+ */
 TEST(a_chunk_says_how_much_of_it_was_asked_for)
 {
-	uint64_t all, most, none, header, own;
+	uint64_t all, most, least, end, none, lie, header, own;
 
 	set_up();
 	all = add(0x40, BUSY, 8);
 	most = add(0x40, BUSY, 0x3e);
+	least = add(0x60, BUSY, 0x3f);
+	sparse_u64(&memory, next, 0x3f);
+	end = add(0x200, BUSY, 0x3f);
+	sparse_u64(&memory, next, 0x1fe);
 	none = add(0x40, BUSY, 0x3f);
+	lie = add(0x60, BUSY, 0x3f);
+	sparse_u64(&memory, next, 0x61);
 	header = add(0x40, BUSY, 5);
 	own = add(0x40, BUSY, 1);
 	fill();
 	walk();
 	check_requested(all, 0x38);
 	check_requested(most, 2);
+	check_requested(least, 0x21);
+	check_requested(end, 2);
 	check_requested(none, 0);
+	check_requested(lie, 0);
 	check_requested(header, 0);
 	assert_int_equal(block_at(own).state, BLOCK_INTERNAL);
 	assert_int_equal(block_at(all).size, 0x38);
@@ -238,6 +255,37 @@ TEST(a_segment_may_end_with_pages_that_are_not_committed)
 	assert_int_equal(stats.holes, 1);
 	assert_int_equal(stats.lost + stats.unlinked + stats.contradictions, 0);
 	sparse_deinit(&memory);
+}
+
+/*
+ * From 8 on it begins some pages behind the start of its range. Here the list leads to another one,
+ * whose page can't be had.
+ */
+TEST(a_virtual_block_is_found_where_it_begins)
+{
+	static const uint64_t lead[] = { 0, 1, 15, 16 };
+	const uint64_t own = UINT64_C(0x400000), lost = UINT64_C(0x300000);
+
+	for (size_t i = 0; i < ARRAY_SIZE(lead); i++) {
+		const uint64_t at = own + lead[i] * PAGE_SIZE;
+		struct range all[] = { range,
+				       { lost, lost + PAGE_SIZE - 1 },
+				       { own, at + 3 * PAGE_SIZE - 1 } };
+
+		set_up();
+		fill();
+		put_list(HEAP + 0x110, lost);
+		sparse_lose(&memory, lost, true);
+		put_chunk(at + 0x30, 0x123 * 16, 0, BUSY | 2, 4);
+		put_list(at, lost);
+		sparse_u64(&memory, at + 0x20, 2 * PAGE_SIZE);
+		sparse_u64(&memory, at + 0x28, 2 * PAGE_SIZE);
+		walk_ranges((struct range_list){ .at = all, .count = ARRAY_SIZE(all) });
+		assert_int_equal(is_told(at + 0x40), lead[i] < 16);
+		if (lead[i] < 16)
+			check_requested(at + 0x40, 2 * PAGE_SIZE - 0x123);
+		sparse_deinit(&memory);
+	}
 }
 
 /*
@@ -324,6 +372,7 @@ int main(void)
 		cmocka_unit_test(a_header_whose_sum_is_wrong_is_none),
 		cmocka_unit_test(what_lies_in_a_lost_page_is_counted),
 		cmocka_unit_test(a_segment_may_end_with_pages_that_are_not_committed),
+		cmocka_unit_test(a_virtual_block_is_found_where_it_begins),
 		cmocka_unit_test(blocks_of_a_container_reach_into_the_next_header),
 		cmocka_unit_test(a_container_whose_headers_deny_its_bitmap_is_lost),
 	};

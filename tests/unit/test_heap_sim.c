@@ -657,10 +657,12 @@ static void try_pair(bool wide, bool torn)
 		heap_region_ranges(&pair[i], &ranges);
 		for (size_t k = 0; k < pair[i].region_count; k++) {
 			const struct sim_heap_region *r = &pair[i].regions[k];
+			const uint8_t *first = memchr(r->committed, 1, r->pages);
+			uint8_t *block = r->bytes + (size_t)(first - r->committed) * PAGE_SIZE;
 
 			/* Of the four in a ring the first and the last lead nowhere. */
 			if (torn && !i && r->pages > 1 && (k == 1 || k == 4))
-				put_word(r->bytes + (k == 1) * (wide ? 8 : 4), wide, BASE - 0x1000);
+				put_word(block + (k == 1) * (wide ? 8 : 4), wide, BASE - 0x1000);
 		}
 	}
 	CHECK_OK(heaps_open(&s, &h, &e), &e);

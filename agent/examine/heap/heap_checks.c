@@ -6,10 +6,12 @@
 void heap_checks(const struct heap_info *i, const struct heap_stats *s,
 		 struct heap_check ret[static HEAP_CHECKS])
 {
+	const bool counted = i->counted && !s->reserve_unknown;
+
 	ret[0] = (struct heap_check){ "free", i->head && i->kind == HEAP_NT, i->total_free,
 				      s->free_chunks };
-	ret[1] = (struct heap_check){ "reserved", i->counted, i->counted_reserved, s->reserved };
-	ret[2] = (struct heap_check){ "committed", i->counted, i->counted_committed,
+	ret[1] = (struct heap_check){ "reserved", counted, i->counted_reserved, s->reserved };
+	ret[2] = (struct heap_check){ "committed", counted, i->counted_committed,
 				      s->reserved - MIN(s->uncommitted, s->reserved) };
 }
 

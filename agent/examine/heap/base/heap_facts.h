@@ -169,7 +169,7 @@ struct heap_stats {
 	uint64_t segments;        /* number */
 	uint64_t segments_unread; /* number: their first page can't be had */
 	uint64_t holes;           /* number of uncommitted ranges */
-	uint64_t reserved;        /* by the segments' heads, VirtualAlloc blocks left out */
+	uint64_t reserved;        /* by segments and the LFH's head, VirtualAlloc blocks left out */
 	uint64_t uncommitted;     /* the same */
 	uint64_t free_chunks;     /* with headers, to be compared with total_free */
 	/* In pages that can't be had, where headers must have been; not in those that are none. */
@@ -182,6 +182,7 @@ struct heap_stats {
 	uint64_t resynchronised; /* number */
 	uint64_t islands;        /* number of blocks with .island */
 	bool cut;                /* HEAP_FETCHES_MAX or HEAP_USER_BLOCKS_MAX: there is more */
+	bool reserve_unknown;    /* of the LFH's head: .reserved and .uncommitted lack it */
 };
 
 /* Called for every block; anything but ST_OK ends the walk. */

@@ -19,8 +19,9 @@
 #define CHUNK_FLAG_BUSY        0x01
 #define CHUNK_FLAG_INTERNAL    0x08 /* LFH containers and zones; VirtualAlloc blocks */
 
-#define CHUNK_EXTENDED         0x40 /* in UnusedBytes: see nt/extended.c */
-#define EXTENSION_END          5    /* UnusedBytes of a header that is none */
+#define CHUNK_EXTENDED         0x40 /* in UnusedBytes: see nt/extended.c; below it: */
+#define CHUNK_UNITS            0x3f
+#define EXTENSION_END          5 /* UnusedBytes of a header that is none */
 
 /* A block's last header byte says that it is one of the LFH's; the rest is what is unused. */
 #define LFH_BLOCK              0x80
@@ -178,6 +179,7 @@ struct chunk {
 	uint32_t size; /* units, as .prev */
 	uint32_t prev;
 	uint8_t flags;
+	uint8_t offset; /* SegmentOffset; of a virtual block: units of its extension */
 	uint8_t unused;
 };
 
@@ -186,8 +188,9 @@ enum chunk_read { CHUNK_GOOD, CHUNK_WRONG, CHUNK_UNREAD };
 enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, const uint8_t *key,
 			    uint64_t at, struct chunk *ret);
 
-/* Bytes of a chunk that its user asked for; false: the header doesn't say. */
-bool heap__requested(const struct chunk *c, const struct heap_layout *l, uint64_t *ret);
+/* Bytes of a chunk that its user asked for; false: nothing that can be had says so. */
+bool heap__requested(struct heap_pages *p, const struct heap_layout *l, const struct chunk *c,
+		     uint64_t *ret);
 
 /* A part of a heap: [base, end) has been reserved for it. */
 struct heap_segment {

@@ -86,18 +86,3 @@ bool heap__plausible(uint64_t va, bool wide, uint64_t alignment)
 	return va >= ALLOCATION_GRANULARITY && va < (wide ? USER_LIMIT_WIDE : USER_LIMIT_NARROW) &&
 	       va % alignment == 0;
 }
-
-/*
- * UnusedBytes: 5 is a header that stands for another one (nt/extended.c), and 3f a number that
- * lies elsewhere (of the same sources, RtlpGetUnusedBytes()'s cases), which is not followed.
- */
-bool heap__requested(const struct chunk *c, const struct heap_layout *l, uint64_t *ret)
-{
-	const uint64_t bytes = (uint64_t)c->size * l->unit;
-	const uint8_t unused = c->unused & 0x7f;
-
-	if (unused < 8 || unused >= 0x3f || unused > bytes)
-		return false;
-	*ret = bytes - unused;
-	return true;
-}

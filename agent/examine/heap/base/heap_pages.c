@@ -140,7 +140,40 @@ enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, c
 		.size = get_le16(b),
 		.flags = b[2],
 		.prev = get_le16(b + 4),
+		.offset = b[6],
 		.unused = b[7],
 	};
 	return (!key || (b[0] ^ b[1] ^ b[2]) == b[3]) && ret->size ? CHUNK_GOOD : CHUNK_WRONG;
+}
+
+/* In UnusedBytes: as many or more, and a word at the block's end says how many. */
+#define UNUSED_AT_END 0x3f
+
+/* What that word says; false: it can't be had, or is no such number. */
+static bool read_unused_at_end(struct heap_pages *p, const struct heap_layout *l,
+			       const struct chunk *c, uint64_t bytes, uint64_t *ret)
+{
+	const uint64_t word = l->unit / 2;
+
+	return heap__pointer(p, c->at + l->header + bytes - word, l->wide, ret) &&
+	       *ret >= UNUSED_AT_END && *ret <= bytes;
+}
+
+/*
+ * UnusedBytes: 5 is a header that stands for another one (nt/extended.c). A word at the end have
+ * blocks of heaps with tail checking, as genuine ones of 7601 to 22000 do: on x64 it lies in the
+ * next header's first bytes, as the end of any block's data. Of x86 that is inferred.
+ */
+bool heap__requested(struct heap_pages *p, const struct heap_layout *l, const struct chunk *c,
+		     uint64_t *ret)
+{
+	const uint64_t bytes = (uint64_t)c->size * l->unit;
+	uint64_t unused = c->unused & 0x7f;
+
+	if (c->unused == UNUSED_AT_END && !read_unused_at_end(p, l, c, bytes, &unused))
+		return false;
+	if (unused < 8 || (unused >= UNUSED_AT_END && c->unused != UNUSED_AT_END) || unused > bytes)
+		return false;
+	*ret = bytes - unused;
+	return true;
 }

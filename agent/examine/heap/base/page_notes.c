@@ -114,14 +114,19 @@ static bool begins_container(const struct heap_layout *l, const uint8_t *page, s
 	return false;
 }
 
-/* `header` is decoded. LFH subsegments lie in blocks of less than a page that are no containers. */
+/*
+ * `header` is decoded. LFH subsegments lie in blocks of less than a page that are no containers;
+ * with +ust, more than a header lies before what these hold (nt/extended.c).
+ */
 static void want_own(struct heap_notes *n, const struct heap_layout *l, uint64_t header, size_t at,
 		     const uint8_t *page)
 {
-	const uint8_t own = CHUNK_FLAG_BUSY | CHUNK_FLAG_INTERNAL;
+	const uint8_t own = CHUNK_FLAG_BUSY | CHUNK_FLAG_INTERNAL, unused = (uint8_t)(header >> 56);
 	const size_t size = ((header & UINT16_MAX) - 1) * l->unit;
+	const size_t between = unused & CHUNK_EXTENDED ? (unused & CHUNK_UNITS) * l->unit : 0;
 
-	if ((header >> 16 & own) == own && size <= PAGE_SIZE && !begins_container(l, page, at))
+	if ((header >> 16 & own) == own && size <= PAGE_SIZE &&
+	    !begins_container(l, page, at + between))
 		want_bytes(n, at, MIN(size, PAGE_SIZE - at));
 }
 

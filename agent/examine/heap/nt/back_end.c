@@ -69,9 +69,8 @@ static bool follow_back_chain(struct heap_walk *w, struct chunk c, uint64_t to, 
 	}
 }
 
-static enum status note_user_blocks(struct heap_walk *w, const struct chunk *c)
+static enum status note_user_blocks(struct heap_walk *w, const struct heap_allocation *a)
 {
-	const uint64_t head = w->l->wide ? 16 : 8;
 	struct user_blocks *grown;
 
 	if (w->user_block_count == HEAP_USER_BLOCKS_MAX) {
@@ -84,10 +83,11 @@ static enum status note_user_blocks(struct heap_walk *w, const struct chunk *c)
 			return err_nomem(w->e);
 		w->user_blocks = grown;
 	}
-	if ((uint64_t)c->size * w->l->unit > head)
+	/* Nothing of it lies in the next header, as a program's block does. */
+	if (a->size > w->l->header)
 		w->user_blocks[w->user_block_count++] = (struct user_blocks){
-			.at = c->at + head,
-			.size = (uint64_t)c->size * w->l->unit - head,
+			.at = a->address,
+			.size = a->size - w->l->header,
 		};
 	return ST_OK;
 }
@@ -131,10 +131,11 @@ static enum status tell_back_chunk(struct segment_walk *s, const struct chunk *c
 		a.state = BLOCK_INTERNAL;
 	} else if (c->flags & CHUNK_FLAG_INTERNAL) {
 		a.state = BLOCK_INTERNAL;
-		st = note_user_blocks(w, c);
+		heap__extend_own(w, c, &a);
+		st = note_user_blocks(w, &a);
 	} else {
-		a.has_requested = heap__requested(c, w->l, &a.requested);
-		heap__extend(w, c->at, c->unused, &a);
+		a.has_requested = heap__requested(w->p, w->l, c, &a.requested);
+		heap__extend(w, c, &a);
 	}
 	return st ? st : heap__tell(w, &a);
 }

@@ -2,7 +2,8 @@
 /*
  * Blocks with more in front of them than a header, as the debugging flag +ust makes all of them:
  *
- *	block         its header; UnusedBytes is 40 | how many units lie between
+ *	block         its header; UnusedBytes is 40 | how many units lie between; of a virtual
+ *	              block, whose UnusedBytes is always 4, SegmentOffset is
  *	block + unit  the address of the stack trace, or from one unit further on its frames
  *	data - 8      u16 kind of trace (1, 2), u16 frames that lie here, u16 unused bytes of
  *	              the block, u8 those units again, u8 05
@@ -17,7 +18,6 @@
 #include "agent/examine/heap/nt/nt.h"
 #include "formats/base/bytes.h"
 
-#define EXTENDED_MASK 0x3f /* units */
 #define INLINE_TRACE  1
 #define POINTED_TRACE 2
 
@@ -50,43 +50,49 @@ static bool ends_extension(const uint8_t *end, uint8_t units)
 	return end[6] == units && end[7] == EXTENSION_END;
 }
 
-/*
- * UnusedBytes of a virtual block is 4 in any case. The article takes that for the number of units;
- * DbgHelpUtils meets two. What lies before the data tells which.
- */
-static const uint8_t virtual_units[] = { 2, 4 };
-
-static uint8_t units_of_virtual(struct heap_pages *p, const struct heap_layout *l, uint64_t block)
+/* Its units, and what ends it if that can be had; 0: none, or what is there denies it. */
+static uint8_t find_extension(struct heap_walk *w, uint64_t block, uint8_t units, uint64_t size,
+			      const uint8_t **ret_end)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(virtual_units); i++) {
-		const uint8_t units = virtual_units[i];
-		const uint8_t *end = heap__at(p, block + (uint64_t)units * l->unit + l->header, 8);
-		const uint16_t kind = end ? get_le16(end) : 0;
+	const uint64_t between = (uint64_t)units * w->l->unit;
 
-		if ((kind == INLINE_TRACE || kind == POINTED_TRACE) && ends_extension(end, units))
-			return units;
-	}
+	if (!units || between >= size)
+		return 0;
+	*ret_end = heap__extension_end(w->p, w->l, block + between + w->l->header);
+	if (!*ret_end || ends_extension(*ret_end, units))
+		return units;
+	w->stats->contradictions++;
 	return 0;
 }
 
-void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct heap_allocation *a)
+static uint8_t units_of(const struct chunk *c, bool is_virtual)
+{
+	if (is_virtual)
+		return c->offset;
+	return c->unused & CHUNK_EXTENDED ? c->unused & CHUNK_UNITS : 0;
+}
+
+void heap__extend_own(struct heap_walk *w, const struct chunk *c, struct heap_allocation *a)
+{
+	const uint8_t *end;
+	const uint64_t between =
+		(uint64_t)find_extension(w, c->at, units_of(c, false), a->size, &end) * w->l->unit;
+
+	a->address += between;
+	a->size -= between;
+}
+
+void heap__extend(struct heap_walk *w, const struct chunk *c, struct heap_allocation *a)
 {
 	const struct heap_layout *l = w->l;
 	const bool is_virtual = a->place == PLACE_VIRTUAL;
-	uint8_t units = unused & CHUNK_EXTENDED ? unused & EXTENDED_MASK : 0;
 	const uint8_t *end;
+	const uint8_t units = find_extension(w, c->at, units_of(c, is_virtual), a->size, &end);
 	uint64_t between, gone, whole;
 
-	if (!units && is_virtual)
-		units = units_of_virtual(w->p, l, block);
+	if (!units)
+		return;
 	between = (uint64_t)units * l->unit;
-	if (!units || between >= a->size)
-		return;
-	end = heap__extension_end(w->p, l, block + between + l->header);
-	if (end && !ends_extension(end, units)) {
-		w->stats->contradictions++;
-		return;
-	}
 	/* What has to be unused: header and extension, without what lies in the next header. */
 	whole = a->size + 8;
 	gone = between + 8;
@@ -101,6 +107,6 @@ void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct he
 		uint8_t copy[8];
 
 		memcpy(copy, end, sizeof(copy));
-		take_trace(w->p, l, block, between, copy, a);
+		take_trace(w->p, l, c->at, between, copy, a);
 	}
 }

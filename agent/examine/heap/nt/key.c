@@ -135,7 +135,8 @@ static bool elect_heap_key(struct ballot *b, uint32_t *ret)
 
 /* What headers that are linked have in common, once the sizes are known. */
 struct sums {
-	unsigned flags[256]; /* of those that say how much of them is not used */
+	unsigned flags
+		[256]; /* what those say is the key of it that tell how much of them is unused */
 	unsigned sums[256];
 };
 
@@ -146,6 +147,21 @@ struct sums {
 static bool is_programs(uint8_t unused)
 {
 	return (unused >= 8 && unused < 0x3f) || (unused & 0xc0) == CHUNK_EXTENDED;
+}
+
+/*
+ * What a header's flags must be: of a container of LFH blocks the heap's own, of others mostly
+ * busy, and no more. Some heaps have more containers than other blocks (a genuine one of 9600).
+ */
+static uint8_t expected_flags(struct heap_pages *p, const struct heap_layout *l, uint64_t at,
+			      uint8_t unused)
+{
+	const uint8_t units = unused & CHUNK_EXTENDED ? unused & CHUNK_UNITS : 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(l->lfh); i++)
+		if (heap__is_container(p, l, i, at + (uint64_t)(1 + units) * l->unit))
+			return CHUNK_FLAG_BUSY | CHUNK_FLAG_INTERNAL;
+	return CHUNK_FLAG_BUSY;
 }
 
 /* A header, if the one that it names as the next confirms it. */
@@ -186,7 +202,8 @@ static void count_key_sums(struct heap_pages *p, const struct heap_layout *l,
 			}
 			if (is_chunk_linked(p, l, key, at, segments[i].end, raw)) {
 				ret->sums[raw[0] ^ raw[1] ^ raw[2] ^ raw[3]]++;
-				ret->flags[raw[2]] += is_programs(raw[7]);
+				if (is_programs(raw[7]))
+					ret->flags[raw[2] ^ expected_flags(p, l, at, raw[7])]++;
 			}
 			at += l->unit;
 			pages += at % PAGE_SIZE == 0;
@@ -225,8 +242,7 @@ enum status heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
 	count_key_sums(p, l, segments, count, key, &sums);
 	memset(ret_key, 0, HEAP_KEY_SIZE);
 	put_le16(ret_key, (uint16_t)key);
-	/* Most chunks that say how much of them is unused are busy, and no more. */
-	ret_key[2] = (uint8_t)(most_frequent(sums.flags) ^ CHUNK_FLAG_BUSY);
+	ret_key[2] = (uint8_t)most_frequent(sums.flags);
 	ret_key[3] = (uint8_t)(most_frequent(sums.sums) ^ ret_key[0] ^ ret_key[1] ^ ret_key[2]);
 	put_le16(ret_key + 4, (uint16_t)(key >> 16));
 	*ret_found = sums.flags[most_frequent(sums.flags)] > 0;

@@ -156,6 +156,31 @@ struct lfh_key {
 	uint32_t key;
 };
 
+/*
+ * From 8 on the LFH's head has memory of its own, which the heap's counters count. What lies in a
+ * segment is counted there.
+ */
+static void count_front_end(struct heap_walk *w)
+{
+	const struct heap_sources *s = &w->h->sources;
+	const uint64_t at = w->info->front_end;
+	const struct range *own;
+	size_t count;
+	const struct heap_segment *in = heap__segments(w->h, w->info->address, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (at >= in[i].base && at < in[i].end)
+			return;
+	own = at && s->ranges && !s->not_vads ? range_list_find(s->ranges, at) : NULL;
+	w->stats->reserve_unknown = at && !own;
+	if (!own)
+		return;
+	w->stats->reserved += range_bytes(*own);
+	for (uint64_t va = own->first; va < own->last; va += PAGE_SIZE)
+		if (!heap__is_there(w->p, va) && view_absent(w->p->m, va))
+			w->stats->uncommitted += PAGE_SIZE;
+}
+
 /* What the key says of the container. */
 static void decode_offsets(struct container *c, const struct lfh_key *key)
 {
@@ -256,7 +281,7 @@ static enum status tell_lfh_blocks(struct heap_walk *w, const struct container *
 	for (uint64_t i = 0; i < c->count && !st; i++) {
 		const uint64_t at = c->at + c->first + i * c->stride;
 		const int last = heap__lfh_byte(w->p, w->l, at);
-		struct chunk header = { .size = (uint32_t)(c->stride / w->l->unit) };
+		struct chunk header = { .at = at, .size = (uint32_t)(c->stride / w->l->unit) };
 		struct heap_allocation a = {
 			.address = at + head,
 			.size = c->stride - 8,
@@ -272,8 +297,9 @@ static enum status tell_lfh_blocks(struct heap_walk *w, const struct container *
 		if (c->l->offsets ? is_block_busy(c, i) : last != LFH_BLOCK) {
 			a.state = BLOCK_BUSY;
 			header.unused = last < 0 ? 0 : (uint8_t)last;
-			a.has_requested = last >= 0 && heap__requested(&header, w->l, &a.requested);
-			heap__extend(w, at, header.unused, &a);
+			a.has_requested =
+				last >= 0 && heap__requested(w->p, w->l, &header, &a.requested);
+			heap__extend(w, &header, &a);
 		}
 		free_blocks += a.state == BLOCK_FREE;
 		st = heap__tell(w, &a);
@@ -337,6 +363,7 @@ enum status heap__walk_lfh(struct heap_walk *w)
 		return err_nomem(w->e);
 	array_sort(w->user_blocks, w->user_block_count, sizeof(*w->user_blocks),
 		   user_blocks_by_address);
+	count_front_end(w);
 	st = vote_for_key(w, c, &key);
 	for (size_t i = 0; i < w->user_block_count && !st; i++)
 		st = walk_container(w, &w->user_blocks[i], c, &key);

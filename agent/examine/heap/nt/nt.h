@@ -6,10 +6,12 @@
 #include "agent/examine/heap/base/heap_internal.h"
 
 /*
- * Moves a busy block's address behind what lies between its header and its data, if anything does:
- * `block` is where the header is, and `unused` its UnusedBytes.
+ * Moves a busy block's address behind what lies between its header, which `c` is, and its data, if
+ * anything does.
  */
-void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct heap_allocation *a);
+void heap__extend(struct heap_walk *w, const struct chunk *c, struct heap_allocation *a);
+/* The same of a block of the heap's own: what asked for it, and for how much, is not told. */
+void heap__extend_own(struct heap_walk *w, const struct chunk *c, struct heap_allocation *a);
 
 /* False: no segment begins there, whatever it is instead. */
 bool heap__read_segment(struct heaps *h, uint64_t base, bool wide, struct heap_segment *ret);
