@@ -30,6 +30,14 @@ enum sim_heap_layout {
 	SIM_HEAP_LAYOUTS
 };
 
+/* Of segment heaps. */
+enum sim_hp_layout {
+	SIM_HP_17763,     /* 10 1809 to 22H2 */
+	SIM_HP_17763_RTM, /* 10 1809 as it was released */
+	SIM_HP_20348,     /* Server 2022 and 11 to 23H2 */
+	SIM_HP_LAYOUTS
+};
+
 /* gflags +hpa: each block on pages of its own; or, light, in an NT heap. See heap_page.h. */
 enum sim_page_heap { SIM_PAGE_HEAP_NONE, SIM_PAGE_HEAP_FULL, SIM_PAGE_HEAP_LIGHT };
 
@@ -71,7 +79,8 @@ struct sim_heap_plan {
 	const uint64_t *hp_keys;
 	enum sim_page_heap page_heap;
 	uint64_t page_heap_queue; /* where the list of freed blocks begins [no block waits] */
-	bool hp_20348;            /* of Server 2022 and 11, not of 10 */
+	enum sim_hp_layout hp_layout;
+	bool hp_padded; /* switched on by the registry: each block has a header before its data */
 };
 
 /* Reserved pages of one piece of address space. */

@@ -413,7 +413,8 @@ static void range_free(struct sim_heap_builder *b, const struct block *of)
 
 	memset(hp_segment_bytes(b, of->place, of->index), 0,
 	       (uint64_t)units << sim__hp_contexts[s->context].shift);
-	hp_commit(b, of->place, of->index, of->requested, false);
+	hp_commit(b, of->place, of->index, of->requested + sim__hp_padding(b, of->requested),
+		  false);
 	memset(s->range + of->index, HP_FREE, units);
 }
 
@@ -450,7 +451,23 @@ bool sim__hp_create(struct sim_heap_builder *b)
 	       hp_segment_add(b, 0);
 }
 
-bool sim__hp_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret)
+/* Those that the NT heap would have from VirtualAlloc() begin as they would there. */
+uint64_t sim__hp_padding(const struct sim_heap_builder *b, uint64_t requested)
+{
+	return !b->plan.hp_padded ? 0 : requested > 0xfeff8 ? 0x40 : 0x10;
+}
+
+/* What lies before the data says how much that is, and of a large one so do its last bytes. */
+static void put_padding(const struct sim_heap_builder *b, struct block *of, uint64_t padding)
+{
+	uint8_t *at = sim__heap_at(b, of->address);
+
+	put_le64(at, padding);
+	put_le64(at + padding - 0x10, padding);
+	of->address += padding;
+}
+
+static bool alloc_hp_block(struct sim_heap_builder *b, uint64_t size, struct block *ret)
 {
 	if (size <= HP_LFH_MAX && lfh_alloc(b, size, ret))
 		return true;
@@ -460,6 +477,17 @@ bool sim__hp_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret)
 		return vs_alloc(b, size, ret);
 	return size <= sim__hp_contexts[1].max ? range_alloc(b, size, ret)
 					       : large_alloc(b, size, ret);
+}
+
+bool sim__hp_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret)
+{
+	const uint64_t padding = sim__hp_padding(b, size);
+
+	if (!alloc_hp_block(b, size + padding, ret))
+		return false;
+	if (padding)
+		put_padding(b, ret, padding);
+	return true;
 }
 
 void sim__hp_free(struct sim_heap_builder *b, const struct block *of)
@@ -494,7 +522,8 @@ uint64_t sim__hp_block_size(const struct sim_heap_builder *b, const struct block
 	case SIM_HEAP_VS:
 		return 16 * (uint64_t)h->chunks[of->place].size;
 	case SIM_HEAP_RANGE:
-		return of->requested + h->segments[of->place].unused[of->index];
+		return of->requested + sim__hp_padding(b, of->requested) +
+		       h->segments[of->place].unused[of->index];
 	default:
 		return (uint64_t)b->regions[of->place].pages << PAGE_SHIFT;
 	}

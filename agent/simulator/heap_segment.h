@@ -16,6 +16,9 @@
  *   Internals", Black Hat 2016, for an older layout with one context. How large subsegments are,
  *   and where buckets lie, is our choice.
  *
+ * - padding: shanepowell/DbgHelpUtils c62b5a8 (segment_heap_utils.cpp), and heaps of 18362.30 that
+ *   were switched on by the registry; the type is _RTLP_HP_PADDING_HEADER.
+ *
  * x86 and 24H2, whose types we have not read, are left out; so are extras (gflags +ust).
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_HEAP_SEGMENT_H
@@ -108,6 +111,8 @@ uint32_t sim__hp_bucket_size(uint32_t bucket);
 bool sim__hp_create(struct sim_heap_builder *b);
 bool sim__hp_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret);
 void sim__hp_free(struct sim_heap_builder *b, const struct block *of);
+/* Bytes before the data of a block for which so many were requested. */
+uint64_t sim__hp_padding(const struct sim_heap_builder *b, uint64_t requested);
 /* Bytes that a block takes. */
 uint64_t sim__hp_block_size(const struct sim_heap_builder *b, const struct block *of);
 /* The heap's own subsegments, and free blocks, to the truth, which has room for them. */

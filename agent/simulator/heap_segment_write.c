@@ -20,14 +20,18 @@
 #define RANGE_ALLOCATED 1
 #define RANGE_FIRST     2
 
-/* Of _SEGMENT_HEAP, whose front part has not moved: 10, and 2022 with 11. */
+/* Of _SEGMENT_HEAP, whose front part has not moved; the second was seen in genuine heaps alone. */
 static const struct head {
 	uint16_t contexts, vs, lfh;
-} heads[2] = { { 0x100, 0x280, 0x340 }, { 0x140, 0x2c0, 0x380 } };
+} heads[SIM_HP_LAYOUTS] = {
+	[SIM_HP_17763] = { 0x100, 0x280, 0x340 },
+	[SIM_HP_17763_RTM] = { 0x100, 0x280, 0x300 },
+	[SIM_HP_20348] = { 0x140, 0x2c0, 0x380 },
+};
 
 static const struct head *head_of(const struct sim_heap_builder *b)
 {
-	return &heads[b->plan.hp_20348];
+	return &heads[b->plan.hp_layout];
 }
 
 /*
@@ -238,6 +242,17 @@ static uint64_t bucket_va(const struct sim_heap_builder *b, uint32_t bucket)
 	return b->plan.base + BUCKETS_AT + (uint64_t)BUCKET * bucket;
 }
 
+/*
+ * FreeCount. Heaps of 19044.1766 count fewer than the bitmap has, where others have the same: so do
+ * some here, and nobody should depend on it.
+ */
+static uint32_t free_count(const struct hp_lfh *s)
+{
+	const uint32_t all = s->free + s->count - s->usable;
+
+	return s->unit % 3 ? all : all / 2;
+}
+
 static void put_lfh_subsegment(const struct sim_heap_builder *b, const struct hp_lfh *s)
 {
 	const uint64_t va = sim__hp_va(b, s->segment, s->unit), bucket = bucket_va(b, s->bucket);
@@ -246,7 +261,7 @@ static void put_lfh_subsegment(const struct sim_heap_builder *b, const struct hp
 
 	sim__heap_list_append(b, bucket + (s->free ? 0x18 : 0x28), va);
 	put_le64(at + 0x10, bucket); /* Owner */
-	put_le16(at + 0x20, (uint16_t)(s->free + s->count - s->usable));
+	put_le16(at + 0x20, (uint16_t)free_count(s));
 	put_le16(at + 0x22, (uint16_t)s->count);
 	put_le32(at + 0x28, plain ^ (uint32_t)b->plan.hp_keys[1] ^ (uint32_t)va >> PAGE_SHIFT);
 	at[0x2c] = PAGE_SHIFT; /* CommitUnitShift, and how many */
@@ -301,15 +316,17 @@ static void put_large(struct sim_heap_builder *b, struct node *nodes)
 	for (size_t i = 0; i < b->block_count; i++) {
 		const struct block *of = &b->blocks[i];
 		const uint64_t va = metadata + LARGE_NODE * (count + 1);
+		const uint64_t padding = sim__hp_padding(b, of->requested);
+		const uint64_t at = of->address - padding;
 		uint64_t whole;
 
 		if (!of->busy || of->kind != SIM_HEAP_LARGE)
 			continue;
 		whole = sim__hp_block_size(b, of);
-		put_le64(sim__heap_at(b, va) + 0x18, of->address | (whole - of->requested));
+		put_le64(sim__heap_at(b, va) + 0x18, at | (whole - padding - of->requested));
 		put_le64(sim__heap_at(b, va) + 0x20, whole); /* AllocatedPages from bit 12 on */
 		pages += whole >> PAGE_SHIFT;
-		nodes[count++] = (struct node){ .va = va, .key = of->address };
+		nodes[count++] = (struct node){ .va = va, .key = at };
 	}
 	put_rb_tree(b, b->plan.base + 0x48, nodes, count);
 	put_le64(sim__heap_at(b, b->plan.base + 0x58), pages); /* reserved, committed */

@@ -289,7 +289,8 @@ static struct sim_heap_plan heap_plan_of(struct sim_making *x, uint32_t index)
 		.page_heap = main ? (enum sim_page_heap)s->page_heap : SIM_PAGE_HEAP_NONE,
 		.page_heap_queue = index == 1 ? x->ntdll_data + PAGE_HEAP_QUEUE_AT : 0,
 		.hp_keys = s->segment_heap && index == 1 ? x->hp_keys : NULL,
-		.hp_20348 = x->in->layout->build >= 20348,
+		.hp_layout = x->in->layout->build >= 20348 ? SIM_HP_20348 : SIM_HP_17763,
+		.hp_padded = s->segment_heap == 2,
 		.traces = x->traces,
 		.trace_count = x->n_traces,
 	};

@@ -68,8 +68,9 @@
 	X(heap_lfh, 0, 100, "percent of sizes that the front end gets")                            \
 	X(heap_leaks, 0, 1 << 20, "allocations of each process that nothing refers to")            \
 	X(heap_ust, 0, 1, "1: stack traces of allocations are recorded, as with gflags +ust")      \
-	X(segment_heap, 0, 1,                                                                      \
-	  "1: the first heap of a process is a segment heap (10 1809 to 11 23H2)")                 \
+	X(segment_heap, 0, 2,                                                                      \
+	  "1: the first heap of a process is a segment heap (10 1809 to 11 23H2); 2: switched on " \
+	  "by the registry, so that its blocks have a header before their data")                   \
 	X(page_heap, 0, 2,                                                                         \
 	  "1: the main process has full page heap, as with gflags +hpa; 2: light page heap")       \
 	X(stack_roots, 0, 400,                                                                     \

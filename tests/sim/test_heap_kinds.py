@@ -20,6 +20,7 @@ from sampled import sample  # noqa: E402
 
 BUILDS = sample((17763, 18362, 19045, 22000, 22621, 22631))
 SEGMENT = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20,segment_heap=1,windows=10'
+REGISTRY = SEGMENT.replace('segment_heap=1', 'segment_heap=2')
 
 PAGE = 'ram=128M,processes=4,heaps=3,heap_blocks=3000,heap_lfh=40,heap_leaks=20'
 HEADER = 0x40  # _DPH_BLOCK_INFORMATION
@@ -38,10 +39,16 @@ class Kinds(HeapCase):
     def test_every_allocation_of_a_segment_heap(self):
         for build in BUILDS:
             with self.subTest(build=build):
-                self.check_every_allocation(build)
+                self.check_every_allocation(f'{SEGMENT},build={build}', build)
 
-    def check_every_allocation(self, build):
-        truth = self.acquire(f'{SEGMENT},build={build}')
+    def test_every_allocation_of_one_that_the_registry_switched_on(self):
+        """A header lies before each block's data, which nothing else says."""
+        for build in sample((17763, 18362, 19045)):
+            with self.subTest(build=build):
+                self.check_every_allocation(f'{REGISTRY},build={build}', build)
+
+    def check_every_allocation(self, settings, build):
+        truth = self.acquire(settings)
         for pid in truth.pids:
             got = self.blocks(pid)
             self.assert_same({a: (r['requested'], r['place']) for a, r in got.items()}, truth.busy[pid])

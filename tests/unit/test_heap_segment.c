@@ -9,33 +9,62 @@
 #include "agent/examine/heap/heap_checks.h"
 #include "tests/unit/sparse_view.h"
 
-#define PEB             UINT64_C(0x7ff0000)
-#define HEAP            UINT64_C(0x1c7a2340000)
-#define FIRST           UINT64_C(0x1c7a2500000) /* segments of context 0 */
-#define SECOND          UINT64_C(0x1c9b0300000)
-#define WIDE            UINT64_C(0x1c7a5000000) /* and of context 1 */
-#define LARGE           UINT64_C(0x1c7b1000000)
-#define METADATA        UINT64_C(0x1c7a23a0000)
-#define KEY             UINT64_C(0x8f3b9d105c27e46a)
-#define LFH_KEY         UINT32_C(0x71c2e95b)
-#define UNIT            UINT64_C(0x1000)
-#define BLOCKS_MAX      4096
+#define PEB        UINT64_C(0x7ff0000)
+#define HEAP       UINT64_C(0x1c7a2340000)
+#define FIRST      UINT64_C(0x1c7a2500000) /* segments of context 0 */
+#define SECOND     UINT64_C(0x1c9b0300000)
+#define WIDE       UINT64_C(0x1c7a5000000) /* and of context 1 */
+#define LARGE      UINT64_C(0x1c7b1000000)
+#define METADATA   UINT64_C(0x1c7a23a0000)
+#define KEY        UINT64_C(0x8f3b9d105c27e46a)
+#define LFH_KEY    UINT32_C(0x71c2e95b)
+#define UNIT       UINT64_C(0x1000)
+#define BLOCKS_MAX 4096
 
-#define RANGE_OF_BLOCKS 0x0b
+/* Of _HEAP_SEG_CONTEXT; .size 0: there is none. */
+struct context_kind {
+	uint64_t size, list, lfh, vs, heap;
+};
+
+/* Of _HEAP_PAGE_RANGE_DESCRIPTOR. */
+struct range_kind {
+	uint64_t unused, units;
+	bool short_unused;
+	uint8_t free, plain, lfh, vs;
+};
+
+static const struct context_kind c17763 = { 0xc0, 0x48, 0x18, 0x20, 0x38 };
+static const struct context_kind c17134 = { 0x78, 0x20, 0x50, 0x58, 0x70 };
+static const struct context_kind c16299 = { 0x68, 0x20, 0x50, 0x58, 0x60 };
+static const struct context_kind none = { 0 };
+static const struct range_kind r16299 = { 4, 0x1f, false, 2, 3, 0xb, 0xf };
+static const struct range_kind r14393 = { 6, 0x1b, true, 8, 0xe, 0xf, 0x2e };
 
 struct kind {
 	const char *name;
-	uint64_t contexts, vs, lfh, vs_mark, bitmap, constant;
+	const struct context_kind *c;
+	const struct range_kind *r;
+	uint64_t contexts, vs, lfh, large, vs_mark, bitmap, constant;
 	bool whole;
 };
 
+#define SIGNED UINT64_C(0xa2e64eada2e64ead)
+
 static const struct kind kinds[] = {
-	{ "17763", 0x100, 0x280, 0x340, 0x22, 0x30, UINT64_C(0xa2e64eada2e64ead), false },
-	{ "20348", 0x140, 0x2c0, 0x380, 0x22, 0x30, UINT64_C(0xa2e64eada2e64ead), false },
-	{ "26100", 0x140, 0x2c0, 0x340, 0x24, 0x40, 0, true },
+	{ "17763", &c17763, &r16299, 0x100, 0x280, 0x340, 0x48, 0x22, 0x30, SIGNED, false },
+	{ "20348", &c17763, &r16299, 0x140, 0x2c0, 0x380, 0x48, 0x22, 0x30, SIGNED, false },
+	{ "26100", &c17763, &r16299, 0x140, 0x2c0, 0x340, 0x48, 0x24, 0x40, 0, true },
+	{ "17763-rtm", &c17763, &r16299, 0x100, 0x280, 0x300, 0x48, 0x22, 0x30, SIGNED, false },
+	{ "17134", &c17134, &r16299, 0x70, 0x188, 0x200, 0x50, 0x22, 0x30, SIGNED, false },
+	{ "16299", &c16299, &r16299, 0x70, 0x168, 0x1e0, 0x50, 0x22, 0x30, SIGNED, false },
+	{ "14393", &none, &r14393, 0, 0xb0, 0x120, 0x38, 0x22, 0x30, SIGNED, false },
 	/* Signatures that no constant explains. */
-	{ "26100", 0x140, 0x2c0, 0x340, 0x24, 0x40, UINT64_C(0x1234567812345678), true },
+	{ "26100", &c17763, &r16299, 0x140, 0x2c0, 0x340, 0x48, 0x24, 0x40,
+	  UINT64_C(0x1234567812345678), true },
 };
+
+/* Those whose key is known where they are whole. */
+#define SIGNED_KINDS 7
 
 struct setup {
 	const struct kind *k;
@@ -81,27 +110,34 @@ static void put_list(struct setup *s, uint64_t head, const uint64_t *at, size_t 
 
 static uint64_t context_of(const struct setup *s, unsigned i)
 {
-	return HEAP + s->k->contexts + 0xc0 * i;
+	return HEAP + s->k->contexts + s->k->c->size * i;
 }
 
 static void put_context(struct setup *s, unsigned i, uint8_t shift, const uint64_t *segments,
 			size_t count)
 {
 	const uint64_t c = context_of(s, i);
+	const struct context_kind *k = s->k->c;
+	const uint64_t list = k->size ? c + k->list : HEAP + 0x60;
 
-	sparse_u64(&s->memory, c, ~((UINT64_C(256) << shift) - 1));
-	put_u8(s, c + 8, shift);
-	put_u8(s, c + 9, (uint8_t)(shift - 12));
-	put_u8(s, c + 0xa, i ? 1 : 2);
-	sparse_u64(&s->memory, c + 0x18, HEAP + s->k->lfh);
-	sparse_u64(&s->memory, c + 0x20, HEAP + s->k->vs);
-	sparse_u64(&s->memory, c + 0x38, HEAP);
-	sparse_u64(&s->memory, c + 0x58, count);
-	for (size_t k = 0; k < count; k++) {
-		sparse_page(&s->memory, segments[k] + 0x1000);
-		sparse_u64(&s->memory, segments[k] + 0x10, segments[k] ^ c ^ KEY ^ s->k->constant);
+	if (k->size) {
+		sparse_u64(&s->memory, c, ~((UINT64_C(256) << shift) - 1));
+		put_u8(s, c + 8, shift);
+		put_u8(s, c + 9, (uint8_t)(shift - 12));
+		put_u8(s, c + 0xa, i ? 1 : 2);
+		sparse_u64(&s->memory, c + k->lfh, HEAP + s->k->lfh);
+		sparse_u64(&s->memory, c + k->vs, HEAP + s->k->vs);
+		sparse_u64(&s->memory, c + k->heap, HEAP);
+	} else { /* BackendCtx of both */
+		sparse_u64(&s->memory, HEAP + s->k->vs + 0x38, HEAP);
+		sparse_u64(&s->memory, HEAP + s->k->lfh, HEAP);
 	}
-	put_list(s, c + 0x48, segments, count);
+	sparse_u64(&s->memory, list + 0x10, count);
+	for (size_t n = 0; n < count; n++) {
+		sparse_page(&s->memory, segments[n] + 0x1000);
+		sparse_u64(&s->memory, segments[n] + 0x10, segments[n] ^ c ^ KEY ^ s->k->constant);
+	}
+	put_list(s, list, segments, count);
 }
 
 /* What begins with unit `index` of a segment. */
@@ -109,12 +145,17 @@ static uint64_t put_range(struct setup *s, uint64_t segment, unsigned index, uns
 			  uint8_t shift, uint8_t flags, uint32_t unused)
 {
 	const uint64_t at = segment + ((uint64_t)index << shift);
+	const uint64_t d = segment + UINT64_C(0x20) * index;
+	const struct range_kind *r = s->k->r;
 
-	sparse_u32(&s->memory, segment + index * 0x20 + 4, unused);
-	put_u8(s, segment + index * 0x20 + 0x18, flags);
-	put_u8(s, segment + index * 0x20 + 0x1f, (uint8_t)units);
+	if (r->short_unused)
+		sparse_u16(&s->memory, d + r->unused, (uint16_t)unused);
+	else
+		sparse_u32(&s->memory, d + r->unused, unused);
+	put_u8(s, d + 0x18, flags);
+	put_u8(s, d + r->units, (uint8_t)units);
 	for (unsigned i = 1; i < units; i++)
-		put_u8(s, segment + (index + i) * 0x20 + 0x1f, (uint8_t)i);
+		put_u8(s, d + i * 0x20 + r->units, (uint8_t)i);
 	return at;
 }
 
@@ -129,7 +170,7 @@ static void put_unused(struct setup *s, uint64_t at, uint64_t size, uint64_t unu
 static void put_lfh(struct setup *s, uint64_t segment, unsigned index, unsigned units,
 		    uint16_t size)
 {
-	const uint64_t at = put_range(s, segment, index, units, 12, 0xb, 0);
+	const uint64_t at = put_range(s, segment, index, units, 12, s->k->r->lfh, 0);
 	const uint64_t page = s->k->whole ? at >> 12 : (uint32_t)at >> 12;
 	uint16_t count = (uint16_t)((units * UNIT - s->k->bitmap - 16) / size), first, left = 0;
 
@@ -154,7 +195,8 @@ static void put_lfh(struct setup *s, uint64_t segment, unsigned index, unsigned 
 				 (unused ? 3 : 1) << i % 4 * 2));
 		put_unused(s, block, size, unused);
 	}
-	sparse_u16(&s->memory, at + 0x20, left);
+	/* FreeCount: some builds count fewer than the bitmap has. */
+	sparse_u16(&s->memory, at + 0x20, index % 4 ? left : 0);
 	sparse_u16(&s->memory, at + 0x22, count);
 	sparse_u32(&s->memory, at + 0x28,
 		   (uint32_t)(size | (uint32_t)first << 16) ^ (uint32_t)page ^ LFH_KEY);
@@ -162,7 +204,7 @@ static void put_lfh(struct setup *s, uint64_t segment, unsigned index, unsigned 
 
 static void put_vs(struct setup *s, uint64_t segment, unsigned index, unsigned units, uint8_t shift)
 {
-	const uint64_t at = put_range(s, segment, index, units, shift, 0xf, 0);
+	const uint64_t at = put_range(s, segment, index, units, shift, s->k->r->vs, 0);
 	const uint64_t end = at + ((uint64_t)units << shift);
 	const uint16_t size = (uint16_t)((end - at - 0x30) / 16);
 	uint64_t prev = 0, random = at >> 12;
@@ -196,7 +238,7 @@ static void put_vs(struct setup *s, uint64_t segment, unsigned index, unsigned u
 static void put_plain(struct setup *s, uint64_t segment, unsigned index, unsigned units,
 		      uint8_t shift, uint32_t unused)
 {
-	const uint64_t at = put_range(s, segment, index, units, shift, 3, unused);
+	const uint64_t at = put_range(s, segment, index, units, shift, s->k->r->plain, unused);
 	const uint64_t size = (uint64_t)units << shift;
 
 	truth(s, at, size, size - unused, PLACE_SEGMENT, true);
@@ -241,24 +283,27 @@ static void init(struct setup *s, const struct kind *k)
 	sparse_u64(&s->memory, PEB + 0x800, HEAP);
 	sparse_u32(&s->memory, HEAP + 0x10, 0xddeeddee);
 	put_context(s, 0, 12, small, ARRAY_SIZE(small));
-	put_context(s, 1, 16, wide, ARRAY_SIZE(wide));
+	if (k->c->size)
+		put_context(s, 1, 16, wide, ARRAY_SIZE(wide));
 	put_lfh(s, FIRST, 2, 4, 0x30);
 	put_lfh(s, FIRST, 6, 8, 0x120);
 	put_vs(s, FIRST, 14, 16, 12);
 	put_plain(s, FIRST, 30, 40, 12, 0xf00);
-	put_range(s, FIRST, 70, 20, 12, 2, 0); /* free */
+	put_range(s, FIRST, 70, 20, 12, k->r->free, 0);
 	put_lfh(s, FIRST, 90, 1, 0x10);
 	put_vs(s, FIRST, 150, 10, 12);
 	put_lfh(s, SECOND, 2, 16, 0x400);
 	put_plain(s, SECOND, 18, 200, 12, 0);
 	put_vs(s, SECOND, 218, 38, 12);
-	put_plain(s, WIDE, 1, 3, 16, 0x8001);
-	put_plain(s, WIDE, 4, 252, 16, 5);
+	if (k->c->size) {
+		put_plain(s, WIDE, 1, 3, 16, 0x8001);
+		put_plain(s, WIDE, 4, 252, 16, 5);
+	}
 	put_node(s, n2, 0, n1, n3, LARGE + 0x80000, 0x20, 0x123);
 	put_node(s, n1, n2, 0, 0, LARGE, 0x80, 0);
 	put_node(s, n3, n2, 0, 0, LARGE + 0x200000, 0x100, 0xfff);
-	sparse_u64(&s->memory, HEAP + 0x48, n2);
-	sparse_u64(&s->memory, HEAP + 0x60, 0x1a0);
+	sparse_u64(&s->memory, HEAP + k->large, n2);
+	sparse_u64(&s->memory, HEAP + k->large + 0x18, 0x1a0);
 }
 
 static void deinit(struct setup *s)
@@ -330,7 +375,7 @@ TEST(a_range_of_no_known_kind_is_missed)
 	assert_non_null(s);
 	init(s, &kinds[0]);
 	put_range(s, FIRST, 110, 4, 12, 0x07, 0);
-	put_range(s, FIRST, 120, 0, 12, RANGE_OF_BLOCKS, 0);
+	put_range(s, FIRST, 120, 0, 12, kinds[0].r->lfh, 0);
 	list(s);
 	assert_int_equal(invented(s), 0);
 	assert_int_equal(s->count, s->truths);
@@ -353,7 +398,7 @@ TEST(every_block_of_each_layout_is_listed)
 		assert_int_equal(s->info.kind, HEAP_SEGMENT);
 		assert_string_equal(s->info.layout, kinds[k].name);
 		assert_int_equal(s->info.key_from, KEY_RECOVERED);
-		if (k < 3)
+		if (k < SIGNED_KINDS)
 			assert_int_equal(get_le64(s->info.key), KEY);
 		assert_int_equal(invented(s), 0);
 		assert_int_equal(s->count, s->truths);
@@ -361,7 +406,7 @@ TEST(every_block_of_each_layout_is_listed)
 			assert_false(s->at[i].island);
 			assert_int_equal(s->at[i].has_requested, s->at[i].state == BLOCK_BUSY);
 		}
-		assert_int_equal(s->stats.segments, 3);
+		assert_int_equal(s->stats.segments, kinds[k].c->size ? 3 : 2);
 		assert_int_equal(s->stats.contradictions, 0);
 		assert_int_equal(s->stats.lost + s->stats.unlinked, 0);
 		assert_int_equal(s->stats.containers_lost, 0);
@@ -457,6 +502,60 @@ TEST(large_blocks_that_nothing_leads_to_are_not_had)
 	free(s);
 }
 
+/* Blocks that have room begin with a word that says what lies before their data. */
+static void pad(struct setup *s)
+{
+	for (size_t i = 0; i < s->truths; i++) {
+		struct heap_allocation *t = &s->truth[i];
+		const uint64_t padding = t->requested > 0xff008 ? 0x40 : 0x10;
+
+		if (t->state != BLOCK_BUSY || t->requested <= padding)
+			continue;
+		sparse_u64(&s->memory, t->address, padding);
+		t->address += padding;
+		t->size -= padding;
+		t->requested -= padding;
+	}
+}
+
+TEST(blocks_with_a_header_before_their_data)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		struct setup *s = malloc(sizeof(*s));
+		size_t large = 0;
+
+		assert_non_null(s);
+		init(s, &kinds[k]);
+		pad(s);
+		list(s);
+		assert_int_equal(invented(s), 0);
+		assert_int_equal(s->count, s->truths);
+		assert_int_equal(s->stats.contradictions, 0);
+		for (size_t i = 0; i < s->count; i++)
+			large += s->at[i].state == BLOCK_BUSY && s->at[i].requested > 0xfeff8;
+		assert_true(!kinds[k].c->size || large);
+		deinit(s);
+		free(s);
+	}
+}
+
+/* A program whose blocks begin with such a word now and then has no such headers. */
+TEST(some_blocks_that_begin_with_the_word_have_no_header)
+{
+	struct setup *s = malloc(sizeof(*s));
+
+	assert_non_null(s);
+	init(s, &kinds[0]);
+	for (size_t i = 0; i < s->truths; i += 3)
+		if (s->truth[i].state == BLOCK_BUSY && s->truth[i].requested >= 0x10)
+			sparse_u64(&s->memory, s->truth[i].address, 0x10);
+	list(s);
+	assert_int_equal(invented(s), 0);
+	assert_int_equal(s->count, s->truths);
+	deinit(s);
+	free(s);
+}
+
 static void no_overlaps(const struct setup *s)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -468,7 +567,7 @@ static void no_overlaps(const struct setup *s)
 /* The one head there is; so the key is known by chunks, and the heap by its segments. */
 TEST(without_any_head_the_key_comes_from_chunks)
 {
-	for (size_t k = 0; k < 3; k++) {
+	for (size_t k = 0; k < SIGNED_KINDS; k++) {
 		struct setup *s = malloc(sizeof(*s));
 		size_t own = 0;
 
@@ -559,6 +658,8 @@ int main(void)
 		cmocka_unit_test(a_heap_whose_first_page_is_missing_is_known_by_its_segments),
 		cmocka_unit_test(large_blocks_that_nothing_leads_to_are_not_had),
 		cmocka_unit_test(without_any_head_the_key_comes_from_chunks),
+		cmocka_unit_test(blocks_with_a_header_before_their_data),
+		cmocka_unit_test(some_blocks_that_begin_with_the_word_have_no_header),
 		cmocka_unit_test(hostile_heads_lists_and_trees_end),
 		cmocka_unit_test(a_segment_that_its_signature_denies_is_not_walked),
 	};

@@ -9,24 +9,36 @@
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
+/* _HEAP_SEG_CONTEXT */
 #define CONTEXT_SHIFT 8
 #define CONTEXT_FIRST 0xa
-#define CONTEXT_LFH   0x18
-#define CONTEXT_VS    0x20
-#define CONTEXT_HEAP  0x38
-#define CONTEXT_LIST  0x48
+
+/*
+ * Where there are no contexts: the heap, if VS and LFH name it. What the segments are is nowhere
+ * said; their descriptors will tell.
+ */
+static bool read_lone_context(struct heap_pages *p, uint64_t heap, const struct segment_layout *l,
+			      struct segment_context *ret)
+{
+	uint64_t vs, lfh;
+
+	*ret = segment__usual_context(heap, l, 0);
+	return heap__u64(p, heap + l->vs + l->back_end, &vs) && heap__u64(p, heap + l->lfh, &lfh) &&
+	       vs == heap && lfh == heap;
+}
 
 /* False: it can't be had, or is no context of this heap. */
 static bool read_segment_context(struct heap_pages *p, uint64_t heap,
 				 const struct segment_layout *l, unsigned i,
 				 struct segment_context *ret)
 {
-	const uint64_t at = heap + l->contexts + i * SEGMENT_CONTEXT_SIZE;
+	const struct segment_context_layout *x = l->context;
+	const uint64_t at = heap + l->contexts + i * x->size;
 	uint64_t mask, vs, lfh, back;
 	const uint8_t *how;
 
-	if (!heap__u64(p, at, &mask) || !heap__u64(p, at + CONTEXT_VS, &vs) ||
-	    !heap__u64(p, at + CONTEXT_LFH, &lfh) || !heap__u64(p, at + CONTEXT_HEAP, &back) ||
+	if (!heap__u64(p, at, &mask) || !heap__u64(p, at + x->vs, &vs) ||
+	    !heap__u64(p, at + x->lfh, &lfh) || !heap__u64(p, at + x->heap, &back) ||
 	    back != heap || (vs && vs != heap + l->vs) || (lfh && lfh != heap + l->lfh) ||
 	    (!i && (!vs || !lfh)))
 		return false;
@@ -35,12 +47,23 @@ static bool read_segment_context(struct heap_pages *p, uint64_t heap,
 		return false;
 	*ret = (struct segment_context){
 		.at = at,
+		.list = at + x->list,
 		.size = (uint64_t)SEGMENT_DESCRIPTORS << how[0],
 		.shift = how[0],
 		.first = how[CONTEXT_FIRST - CONTEXT_SHIFT],
 	};
 	return mask == ~(ret->size - 1) &&
 	       (uint64_t)ret->first << ret->shift >= SEGMENT_DESCRIPTORS * DESCRIPTOR_SIZE;
+}
+
+/* Does the head have this layout? */
+static bool read_head_as(struct heap_pages *p, struct segment_heap *x,
+			 const struct segment_layout *l)
+{
+	if (!l->context->size)
+		return read_lone_context(p, x->address, l, &x->contexts[0]);
+	return read_segment_context(p, x->address, l, 0, &x->contexts[0]) &&
+	       read_segment_context(p, x->address, l, 1, &x->contexts[1]);
 }
 
 static struct segment_heap *add_heap(struct segment_state *s, const struct segment_heap *x)
@@ -64,10 +87,7 @@ static enum status read_heads(struct heaps *h, struct segment_state *s, struct e
 		if (h->at[i].kind != HEAP_SEGMENT || !h->at[i].wide)
 			continue;
 		for (size_t k = 0; k < SEGMENT_LAYOUTS && !x.l; k++)
-			if (read_segment_context(&h->pages, x.address, &segment__layouts[k], 0,
-						 &x.contexts[0]) &&
-			    read_segment_context(&h->pages, x.address, &segment__layouts[k], 1,
-						 &x.contexts[1]))
+			if (read_head_as(&h->pages, &x, &segment__layouts[k]))
 				x.l = &segment__layouts[k];
 		if (x.l && !add_heap(s, &x))
 			return err_nomem(e);
@@ -112,13 +132,13 @@ static enum status follow_context_list(struct heaps *h, struct segment_state *s,
 				       unsigned k, bool backward, struct err *e)
 {
 	const struct segment_context *c = &s->heaps[heap].contexts[k];
-	const uint64_t head = c->at + CONTEXT_LIST;
+	const uint64_t head = c->list;
 	const uint64_t on = backward ? 8 : 0, back = backward ? 0 : 8;
 	struct heap_pages *p = &h->pages;
 	uint64_t at, before = head, said;
 	enum status st = ST_OK;
 
-	if (!heap__u64(p, head + on, &at))
+	if (!c->at || !heap__u64(p, head + on, &at))
 		return ST_OK;
 	for (size_t i = 0; i < PAGE_SEGMENTS_MAX && at != head && !st; i++) {
 		const struct page_segment x = { at, at + c->size, heap, (uint8_t)k };
@@ -177,18 +197,20 @@ static void drop_overlapping_page_segments(struct segment_state *s)
 static const struct segment_layout *decode_signature(uint64_t context, uint64_t constant,
 						     uint64_t *ret_heap, unsigned *ret_which)
 {
-	for (size_t k = 0; k < SEGMENT_LAYOUTS; k++)
-		for (unsigned i = 0; i < SEGMENT_CONTEXTS; i++) {
-			const uint64_t heap =
-				context - segment__layouts[k].contexts - i * SEGMENT_CONTEXT_SIZE;
+	for (size_t k = 0; k < SEGMENT_LAYOUTS; k++) {
+		const struct segment_layout *l = &segment__layouts[k];
 
-			if (segment__layouts[k].constant != constant ||
+		for (unsigned i = 0; i < (l->context->size ? SEGMENT_CONTEXTS : 1); i++) {
+			const uint64_t heap = context - l->contexts - i * l->context->size;
+
+			if (l->constant != constant ||
 			    !heap__plausible(heap, true, ALLOCATION_GRANULARITY))
 				continue;
 			*ret_heap = heap;
 			*ret_which = i;
-			return &segment__layouts[k];
+			return l;
 		}
+	}
 	return NULL;
 }
 
@@ -203,6 +225,8 @@ static enum status heap_of_context(struct heaps *h, struct segment_state *s, uin
 	enum status st;
 
 	*ret_heap = SIZE_MAX;
+	if (!context)
+		return ST_OK;
 	for (size_t i = 0; i < s->heap_count; i++)
 		for (unsigned k = 0; k < SEGMENT_CONTEXTS; k++)
 			if (s->heaps[i].contexts[k].at == context) {
@@ -334,7 +358,17 @@ enum status heap__find_segment_heaps(struct heaps *h, struct err *e)
 	if (!st && s->segment_count)
 		st = segment__find_lfh_key(h, e);
 	tell_infos(h, s);
-	return st;
+	return st ? st : segment__find_padding(h, e);
+}
+
+const struct segment_heap *segment__heap_at(const struct heaps *h, uint64_t address)
+{
+	const struct segment_state *s = h->segment;
+
+	for (size_t i = 0; s && i < s->heap_count; i++)
+		if (s->heaps[i].address == address)
+			return &s->heaps[i];
+	return NULL;
 }
 
 void heap__drop_segment_heaps(struct heaps *h)

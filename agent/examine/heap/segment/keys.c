@@ -44,10 +44,10 @@ static void take_key_sample(struct heaps *h, const struct segment_layout *l,
 {
 	struct heap_pages *p = &h->pages;
 
-	if (r->flags == RANGE_VS && ret->vs_count < VS_SAMPLES &&
+	if (r->kind == RANGE_VS && ret->vs_count < VS_SAMPLES &&
 	    segment__vs_open(p, l, r, &ret->vs[ret->vs_count]) == CHUNK_GOOD)
 		ret->vs_count++;
-	if (r->flags == RANGE_LFH && ret->lfh_count < LFH_SAMPLES &&
+	if (r->kind == RANGE_LFH && ret->lfh_count < LFH_SAMPLES &&
 	    segment__lfh_open(p, l, r, &ret->lfh[ret->lfh_count]) == CHUNK_GOOD) {
 		const struct lfh_subsegment *s = &ret->lfh[ret->lfh_count];
 		uint64_t *evidence = &ret->evidence[ret->lfh_count++];
@@ -72,8 +72,8 @@ static void take_samples(struct heaps *h, struct samples *ret)
 		struct page_range r;
 
 		for (unsigned k = c->first; k < SEGMENT_DESCRIPTORS;) {
-			const bool there = segment__range(&h->pages, x, c, k, &r) &&
-					   r.flags & RANGE_FIRST && r.units;
+			const bool there = segment__range(&h->pages, heap->l, x, c, k, &r) &&
+					   r.kind != RANGE_REST && r.units;
 
 			if (there)
 				take_key_sample(h, heap->l, &r, ret);

@@ -7,17 +7,14 @@
 #include "agent/examine/heap/segment/segment_internal.h"
 #include "formats/base/array.h"
 
-/* _SEGMENT_HEAP */
-#define LARGE_ROOT      0x48
-#define LARGE_COMMITTED 0x60 /* pages */
 /* _HEAP_LARGE_ALLOC_DATA, which begins with an _RTL_BALANCED_NODE */
-#define NODE_RIGHT      8
-#define NODE_PARENT     0x10
-#define NODE_ADDRESS    0x18 /* its low 16 bits: how many bytes are unused */
-#define NODE_PAGES      0x20 /* from bit 12 on */
+#define NODE_RIGHT   8
+#define NODE_PARENT  0x10
+#define NODE_ADDRESS 0x18 /* its low 16 bits: how many bytes are unused */
+#define NODE_PAGES   0x20 /* from bit 12 on */
 
 /* Of a red-black tree of 2^31 blocks, which fill the address space: twice as much as balanced. */
-#define DEPTH_MAX       64
+#define DEPTH_MAX    64
 
 struct large_walk {
 	struct heap_walk *w;
@@ -76,6 +73,7 @@ static enum status tell_node(struct large_walk *l, const struct node *n)
 	};
 
 	l->pages += n->size / PAGE_SIZE;
+	segment__unpad(l->w, &a);
 	return heap__tell(l->w, &a);
 }
 
@@ -107,17 +105,18 @@ static enum status walk_node(struct large_walk *l, uint64_t at, uint64_t parent,
 
 enum status segment__walk_large(struct heap_walk *w)
 {
+	const struct segment_heap *heap = segment__heap_at(w->h, w->info->address);
 	struct large_walk l = { .w = w };
 	uint64_t root, committed;
 	enum status st;
 
-	if (!heap__u64(w->p, w->info->address + LARGE_ROOT, &root))
+	if (!heap || !heap__u64(w->p, heap->address + heap->l->large, &root))
 		return ST_OK;
 	st = walk_node(&l, root, 0, 0, USER_LIMIT_WIDE, 0);
 	if (st || !l.lost)
 		return st;
 	/* The counter may be of another moment than the tree: one block is lost at least. */
-	if (!heap__u64(w->p, w->info->address + LARGE_COMMITTED, &committed) ||
+	if (!heap__u64(w->p, heap->address + heap->l->large_committed, &committed) ||
 	    committed <= l.pages || committed >= USER_LIMIT_WIDE / PAGE_SIZE)
 		committed = l.pages + 1;
 	w->stats->lost += (committed - l.pages) * PAGE_SIZE;

@@ -14,6 +14,7 @@
 
 struct shape {
 	uint64_t at, signature;
+	const struct segment_range_layout *range;
 	uint8_t context;
 	bool certain; /* it has a VS subsegment where this context's units are */
 };
@@ -42,8 +43,8 @@ static bool take_vs(struct heaps *h, const struct page_range *r, struct lost *x,
 }
 
 /* Ranges without gaps or overlaps, as far as they can be read. */
-static bool has_shape(struct heaps *h, uint64_t at, const struct segment_context *c, struct lost *x,
-		      bool *certain)
+static bool has_shape(struct heaps *h, const struct segment_layout *l, uint64_t at,
+		      const struct segment_context *c, struct lost *x, bool *certain)
 {
 	const struct page_segment s = { .at = at, .end = at + c->size };
 	const size_t before = x->vs_count;
@@ -51,16 +52,15 @@ static bool has_shape(struct heaps *h, uint64_t at, const struct segment_context
 	bool any = false, good = true;
 
 	for (unsigned i = c->first; i < SEGMENT_DESCRIPTORS && good;) {
-		if (!segment__range(&h->pages, &s, c, i, &r))
+		if (!segment__range(&h->pages, l, &s, c, i, &r))
 			break;
-		if (!(r.flags & RANGE_FIRST)) {
+		if (r.kind == RANGE_REST) {
 			i++;
 			continue;
 		}
-		any |= r.flags != RANGE_FIRST;
-		good = r.units && (r.flags == RANGE_FIRST || r.flags == RANGE_PLAIN ||
-				   r.flags == RANGE_LFH || r.flags == RANGE_VS);
-		if (good && r.flags == RANGE_VS)
+		any |= r.kind != RANGE_FREE;
+		good = r.units && r.kind != RANGE_OTHER;
+		if (good && r.kind == RANGE_VS)
 			good = take_vs(h, &r, x, certain);
 		i += r.units;
 	}
@@ -69,24 +69,41 @@ static bool has_shape(struct heaps *h, uint64_t at, const struct segment_context
 	return any && good;
 }
 
+static void add_shapes(struct heaps *h, const struct segment_layout *l, uint64_t at, uint64_t last,
+		       uint64_t signature, struct lost *x)
+{
+	for (unsigned i = 0; i < SEGMENT_CONTEXTS && x->count < SHAPES_MAX; i++) {
+		const struct segment_context c = segment__usual_context(at, l, i);
+		bool certain = false;
+
+		if (c.at && at % c.size == 0 && (h->sources.not_vads || c.size - 1 <= last - at) &&
+		    has_shape(h, l, at, &c, x, &certain))
+			x->shapes[x->count++] = (struct shape){
+				.at = at,
+				.signature = signature,
+				.range = l->range,
+				.context = (uint8_t)i,
+				.certain = certain,
+			};
+	}
+}
+
 static void vote_for_lost_key(struct heaps *h, uint64_t at, uint64_t last, struct lost *x)
 {
 	struct heap_pages *p = &h->pages;
+	const struct segment_range_layout *tried = NULL;
 	uint64_t next, before, signature;
 
 	if (!heap__u64(p, at, &next) || !heap__u64(p, at + 8, &before) ||
 	    !heap__u64(p, at + PAGE_SEGMENT_SIGNATURE, &signature) || !signature ||
 	    !heap__plausible(next, true, 8) || !heap__plausible(before, true, 8))
 		return;
-	for (unsigned i = 0; i < SEGMENT_CONTEXTS && x->count < SHAPES_MAX; i++) {
-		const struct segment_context c = segment__usual_context(0, &segment__layouts[0], i);
+	for (size_t k = 0; k < SEGMENT_LAYOUTS; k++) {
+		const struct segment_layout *l = &segment__layouts[k];
 
-		bool certain = false;
-
-		if (at % c.size == 0 && (h->sources.not_vads || c.size - 1 <= last - at) &&
-		    has_shape(h, at, &c, x, &certain))
-			x->shapes[x->count++] =
-				(struct shape){ at, signature, (uint8_t)i, certain };
+		if (l->range != tried)
+			add_shapes(h, l, at, last, signature, x);
+		tried = l->range;
 	}
 }
 
@@ -96,10 +113,11 @@ static bool low_bits(struct heaps *h, const struct shape *s, const struct segmen
 {
 	const uint64_t plain = s->signature ^ s->at ^ l->constant;
 	const uint64_t heap = (plain ^ key) & ~UINT64_C(0xffff);
-	const uint64_t context = l->contexts + s->context * (uint64_t)SEGMENT_CONTEXT_SIZE;
+	const uint64_t context = l->contexts + (uint64_t)s->context * l->context->size;
 
 	*ret = (plain ^ context) & 0xffff;
-	return heap__plausible(heap, true, ALLOCATION_GRANULARITY) && !heap__at(&h->pages, heap, 1);
+	return s->range == l->range && heap__plausible(heap, true, ALLOCATION_GRANULARITY) &&
+	       !heap__at(&h->pages, heap, 1);
 }
 
 /* How many shapes agree with the one that most agree with. */

@@ -3,10 +3,11 @@
  * What the readers of the segment heap share. Sizes are in bytes.
  *
  * Sources: types of ntdll's and ntoskrnl's public PDBs, as JPCERTCC/Windows-Symbol-Tables at
- * 11ad856 (17763 to 22000), ntdiff/headers at 5dcfad1 (20H1, 22H2) and Rickebo/ntoskrnlib at
- * 0a72996 (Win11: what 24H2 changed) have them; what they mean: ufrisk/MemProcFS at c3aa810
- * (vmmheap.c) and shanepowell/DbgHelpUtils at c62b5a8 (heap_vs_entry.cpp, heap_lfh_subsegment.cpp,
- * page_range_flags_utils.h). None of it has been tried on a real machine's memory.
+ * 11ad856 (17763 to 22000), ntdiff/headers at 34fa37e (1607 to 1803) and 5dcfad1 (20H1, 22H2) and
+ * Rickebo/ntoskrnlib at 0a72996 (Win11: what 24H2 changed) have them; what they mean:
+ * ufrisk/MemProcFS at c3aa810 (vmmheap.c), shanepowell/DbgHelpUtils at c62b5a8 (heap_vs_entry.cpp,
+ * heap_lfh_subsegment.cpp, page_range_flags_utils.h) and M. V. Yason, "Windows 10 Segment Heap
+ * Internals" (before 1709). Tried on heaps that ntdll of 17763 to 22000 made, but not on others.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_SEGMENT_SEGMENT_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_SEGMENT_SEGMENT_INTERNAL_H
@@ -15,7 +16,6 @@
 
 /* _SEGMENT_HEAP.SegContexts: for small ranges, and for large ones. */
 #define SEGMENT_CONTEXTS        2
-#define SEGMENT_CONTEXT_SIZE    0xc0
 
 /* _HEAP_PAGE_SEGMENT: Signature, behind its LIST_ENTRY, and what it is combined with to 22000. */
 #define PAGE_SEGMENT_SIGNATURE  0x10
@@ -32,22 +32,47 @@
 /* Page segments of one process: each takes 1 MiB of its address space. */
 #define PAGE_SEGMENTS_MAX       (1U << 16)
 
-struct segment_layout {
-	const char *name;
-	uint16_t contexts;  /* _SEGMENT_HEAP: SegContexts */
-	uint16_t vs, lfh;   /* VsContext, LfhContext; each context points to both */
-	uint8_t vs_mark;    /* _HEAP_VS_SUBSEGMENT.Signature */
-	uint8_t lfh_bitmap; /* _HEAP_LFH_SUBSEGMENT.BlockBitmap */
-	bool lfh_whole;     /* its offsets are combined with all of the address (MemProcFS) */
-	uint64_t constant;  /* in the signatures of page segments */
+/* _HEAP_SEG_CONTEXT: one lies behind the other. Its mask, shift and first descriptor never moved. */
+struct segment_context_layout {
+	uint8_t size;    /* 0: there is none, and the heap itself is what it would be */
+	uint8_t list;    /* SegmentListHead */
+	uint8_t lfh, vs; /* LfhContext, VsContext */
+	uint8_t heap;
 };
 
-#define SEGMENT_LAYOUTS 3
+/* _HEAP_PAGE_RANGE_DESCRIPTOR, and what its RangeFlags are but for `other`. */
+struct segment_range_layout {
+	uint8_t unused; /* UnusedBytes: 32 bits, or 16 if it does not begin a word of 32 */
+	uint8_t units;  /* UnitSize */
+	uint8_t other;
+	uint8_t first; /* of a first descriptor alone; if there is nothing else, it is free */
+	uint8_t plain, lfh, vs;
+};
+
+struct segment_layout {
+	const char *name;
+	const struct segment_context_layout *context;
+	const struct segment_range_layout *range;
+	uint16_t contexts; /* _SEGMENT_HEAP: SegContexts */
+	/* VsContext, LfhContext. Each context points to both, or both point to the heap, from: */
+	uint16_t vs, lfh;
+	uint16_t back_end;       /* BackendCtx in VsContext; in LfhContext it is the first */
+	uint16_t list;           /* SegmentListHead, where there is no context */
+	uint8_t large;           /* LargeAllocMetadata.Root */
+	uint8_t large_committed; /* LargeCommittedPages */
+	uint8_t vs_mark;         /* _HEAP_VS_SUBSEGMENT.Signature */
+	uint8_t lfh_bitmap;      /* _HEAP_LFH_SUBSEGMENT.BlockBitmap */
+	bool lfh_whole;          /* its offsets are combined with all of the address (MemProcFS) */
+	uint64_t constant;       /* in the signatures of page segments */
+};
+
+#define SEGMENT_LAYOUTS 7
 
 extern const struct segment_layout segment__layouts[SEGMENT_LAYOUTS]; /* newest first */
 
 struct segment_context {
-	uint64_t at;
+	uint64_t at;   /* 0: the heap has no such one */
+	uint64_t list; /* SegmentListHead */
 	uint64_t size; /* of its segments, which begin at multiples of it */
 	uint8_t shift; /* of a unit, which a descriptor stands for */
 	uint8_t first; /* descriptor that stands for anything */
@@ -78,25 +103,30 @@ struct segment_state {
 	bool is_signed;    /* the key explains signatures */
 	bool guessed;      /* by segments alone: which layout's heads they have may be another */
 	uint32_t lfh_key;
+	bool padded; /* blocks have _RTLP_HP_PADDING_HEADER before their data (padding.c) */
 	bool cut;
 };
 
-/* _HEAP_PAGE_RANGE_DESCRIPTOR.RangeFlags of a first descriptor; others lack bit 1. */
-#define RANGE_FIRST 0x02
-#define RANGE_PLAIN 0x03
-#define RANGE_LFH   0x0b
-#define RANGE_VS    0x0f
+enum range_kind {
+	RANGE_REST, /* of the range whose descriptor came before */
+	RANGE_FREE,
+	RANGE_PLAIN, /* one block */
+	RANGE_LFH,
+	RANGE_VS,
+	RANGE_OTHER /* what it is nobody knows */
+};
 
 struct page_range {
 	uint64_t at, size;
 	uint32_t unused;
 	unsigned units;
-	uint8_t flags;
+	enum range_kind kind;
 };
 
 /* False: it can't be had. A range of no units, or past the segment's end, has .units 0. */
-bool segment__range(struct heap_pages *p, const struct page_segment *s,
-		    const struct segment_context *c, unsigned index, struct page_range *ret);
+bool segment__range(struct heap_pages *p, const struct segment_layout *l,
+		    const struct page_segment *s, const struct segment_context *c, unsigned index,
+		    struct page_range *ret);
 
 /*
  * VS: blocks of any size
@@ -128,7 +158,7 @@ bool segment__vs_agrees(struct heap_pages *p, uint64_t key, const struct vs_subs
 struct lfh_subsegment {
 	uint64_t at, size;
 	const struct segment_layout *l;
-	uint32_t count, free;
+	uint32_t count;
 	uint32_t offsets; /* encoded */
 	/* Once decoded: */
 	uint32_t block, first;
@@ -158,6 +188,14 @@ struct segment_context segment__usual_context(uint64_t heap, const struct segmen
 					      unsigned i);
 /* The same of the LFH, once all segments are known. */
 enum status segment__find_lfh_key(struct heaps *h, struct err *e);
+
+/* Whether blocks are padded, by those of all heaps, once all keys are known. */
+enum status segment__find_padding(struct heaps *h, struct err *e);
+/* Moves a busy block's address behind its padding. */
+void segment__unpad(struct heap_walk *w, struct heap_allocation *a);
+
+/* The heap at that address; NULL: none whose layout is known. */
+const struct segment_heap *segment__heap_at(const struct heaps *h, uint64_t address);
 
 enum status segment__walk_vs(struct heap_walk *w, const struct segment_heap *heap,
 			     const struct page_range *r, bool island);

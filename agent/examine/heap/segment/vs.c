@@ -134,6 +134,7 @@ static enum status tell_vs_chunk(const struct vs_walk *v, const struct vs_chunk 
 		a.has_requested = u == UNUSED_GOOD;
 		a.requested = a.has_requested ? bytes - unused : 0;
 		v->w->stats->contradictions += u == UNUSED_WRONG;
+		segment__unpad(v->w, &a);
 	} else {
 		v->w->stats->free_chunks += bytes;
 	}

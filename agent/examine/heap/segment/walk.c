@@ -21,26 +21,29 @@ static enum status tell_plain(struct heap_walk *w, const struct page_segment *s,
 	} else {
 		w->stats->contradictions++;
 	}
+	segment__unpad(w, &a);
 	return heap__tell(w, &a);
 }
 
 static enum status walk_range(struct heap_walk *w, const struct segment_heap *heap,
 			      const struct page_segment *s, const struct page_range *r, bool island)
 {
-	switch (r->flags) {
+	switch (r->kind) {
 	case RANGE_PLAIN:
 		return tell_plain(w, s, r, island);
 	case RANGE_LFH:
 		return segment__walk_lfh(w, heap, r, island);
 	case RANGE_VS:
 		return segment__walk_vs(w, heap, r, island);
-	case RANGE_FIRST: /* free */
+	case RANGE_REST:
+	case RANGE_FREE:
 		return ST_OK;
-	default:
+	case RANGE_OTHER:
 		w->stats->contradictions++;
 		w->stats->unlinked += r->size;
 		return ST_OK;
 	}
+	return ST_OK;
 }
 
 static enum status walk_page_segment(struct heap_walk *w, const struct segment_heap *heap,
@@ -55,14 +58,14 @@ static enum status walk_page_segment(struct heap_walk *w, const struct segment_h
 	w->stats->segments_unread += !heap__at(w->p, s->at, 1);
 	w->stats->reserved += c->size;
 	for (unsigned i = c->first; i < SEGMENT_DESCRIPTORS && !st && !w->p->cut;) {
-		if (!segment__range(w->p, s, c, i, &r)) {
+		if (!segment__range(w->p, heap->l, s, c, i, &r)) {
 			/* Nothing says what the unit is: a block's, or free. */
 			w->stats->lost += (uint64_t)1 << c->shift;
 			island = true;
 			i++;
 			continue;
 		}
-		if (!(r.flags & RANGE_FIRST)) {
+		if (r.kind == RANGE_REST) {
 			i++;
 			continue;
 		}
