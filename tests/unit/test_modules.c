@@ -329,8 +329,32 @@ struct ethread {
 	uint16_t head, cid, start, link, process, teb, stack_base, kernel_stack, frame;
 };
 
-/* Of 7 SP1, and of 10 19041. */
-static const struct ethread seven = { 0x308, 0x3b8, 0x418, 0x428, 0x210, 0xb8, 0x278, 0x38, 0x1d8 };
+/*
+ * By the same public records as the reader's (agent/examine/process/threads.c), a second time; the
+ * last five are KTHREAD's.
+ */
+#define SEVEN 0x210, 0xb8, 0x278, 0x38, 0x1d8
+#define LATER 0x220, 0xf0, 0x38, 0x58, 0x90
+
+static const struct {
+	struct ethread l;
+	const char *name;
+} versions[] = {
+	{ { 0x308, 0x3b0, 0x410, 0x420, SEVEN }, "7" },
+	{ { 0x308, 0x3b8, 0x418, 0x428, SEVEN }, "7-sp1" },
+	{ { 0x470, 0x398, 0x3f0, 0x400, LATER }, "8" },
+	{ { 0x470, 0x620, 0x678, 0x688, LATER }, "8.1" },
+	{ { 0x480, 0x628, 0x680, 0x690, LATER }, "10-10240" },
+	{ { 0x488, 0x628, 0x680, 0x690, LATER }, "10-10586" },
+	{ { 0x488, 0x630, 0x688, 0x698, LATER }, "10-14393" },
+	{ { 0x488, 0x638, 0x690, 0x6a0, LATER }, "10-15063" },
+	{ { 0x488, 0x638, 0x690, 0x6a8, LATER }, "10-17763" },
+	{ { 0x488, 0x648, 0x6a0, 0x6b8, LATER }, "10-18362" },
+	{ { 0x5e0, 0x478, 0x4d0, 0x4e8, LATER }, "10-19041" },
+	{ { 0x5e0, 0x4c8, 0x520, 0x538, LATER }, "11-22000" },
+	{ { 0x370, 0x508, 0x560, 0x578, LATER }, "11-26100" },
+};
+
 static const struct ethread ten = { 0x5e0, 0x478, 0x4d0, 0x4e8, 0x220, 0xf0, 0x38, 0x58, 0x90 };
 
 static struct threads ring;
@@ -376,16 +400,11 @@ static void find_threads(void)
 
 TEST(threads_are_found_by_the_layout_that_fits)
 {
-	static const struct {
-		const struct ethread *l;
-		const char *name;
-	} of[] = { { &seven, "7-sp1" }, { &ten, "10-19041" } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		set_up();
-		put_threads(of[i].l, 3);
+		put_threads(&versions[i].l, 3);
 		find_threads();
-		assert_string_equal(ring.layout, of[i].name);
+		assert_string_equal(ring.layout, versions[i].name);
 		assert_int_equal(ring.end, LIST_CLOSED);
 		assert_int_equal(ring.count, 3);
 		assert_int_equal(ring.at[2].tid, 2008);

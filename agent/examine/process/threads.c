@@ -7,22 +7,29 @@
 #include "formats/base/page.h"
 
 /*
- * ETHREAD's own members, in order of build. Out of Microsoft's public symbols, as volatility3's
- * symbol tables (JPCERTCC/Windows-Symbol-Tables 11ad856) have them for 7601 to 22000, and
- * Rickebo/ntoskrnlib 0a72996 for 26100; ThreadListHead is EPROCESS's.
+ * ETHREAD's own members, in order of build; ThreadListHead is EPROCESS's. Out of Microsoft's public
+ * symbols, as volatilityfoundation/volatility 328a178 (volatility/plugins/overlays/windows) has
+ * them for 7600 to 17134, volatility3's symbol tables (JPCERTCC/Windows-Symbol-Tables 11ad856) for
+ * 7601 to 22000, and Rickebo/ntoskrnlib 0a72996 for 26100. 7 SP1 has those of 7 until an update
+ * between its first release and 7601.23418; 16299 and 17134 have 17763's.
  */
-#define KTHREAD_7   { 0x278, 0x38, 0x1d8, 0xb8, 0x210 }
-#define KTHREAD_8_1 { 0x38, 0x58, 0x90, 0xf0, 0x220 }
+#define KTHREAD_7 { 0x278, 0x38, 0x1d8, 0xb8, 0x210 }
+#define KTHREAD_8 { 0x38, 0x58, 0x90, 0xf0, 0x220 }
 
 static const struct ethread_layout layouts[] = {
+	{ "7", 0x308, 0x3b0, 0x410, 0x420, KTHREAD_7 },
 	{ "7-sp1", 0x308, 0x3b8, 0x418, 0x428, KTHREAD_7 },
-	{ "8.1", 0x470, 0x620, 0x678, 0x688, KTHREAD_8_1 },
-	{ "10-14393", 0x488, 0x630, 0x688, 0x698, KTHREAD_8_1 },
-	{ "10-17763", 0x488, 0x638, 0x690, 0x6a8, KTHREAD_8_1 },
-	{ "10-18362", 0x488, 0x648, 0x6a0, 0x6b8, KTHREAD_8_1 },
-	{ "10-19041", 0x5e0, 0x478, 0x4d0, 0x4e8, KTHREAD_8_1 },
-	{ "11-22000", 0x5e0, 0x4c8, 0x520, 0x538, KTHREAD_8_1 },
-	{ "11-26100", 0x370, 0x508, 0x560, 0x578, KTHREAD_8_1 },
+	{ "8", 0x470, 0x398, 0x3f0, 0x400, KTHREAD_8 },
+	{ "8.1", 0x470, 0x620, 0x678, 0x688, KTHREAD_8 },
+	{ "10-10240", 0x480, 0x628, 0x680, 0x690, KTHREAD_8 },
+	{ "10-10586", 0x488, 0x628, 0x680, 0x690, KTHREAD_8 },
+	{ "10-14393", 0x488, 0x630, 0x688, 0x698, KTHREAD_8 },
+	{ "10-15063", 0x488, 0x638, 0x690, 0x6a0, KTHREAD_8 },
+	{ "10-17763", 0x488, 0x638, 0x690, 0x6a8, KTHREAD_8 },
+	{ "10-18362", 0x488, 0x648, 0x6a0, 0x6b8, KTHREAD_8 },
+	{ "10-19041", 0x5e0, 0x478, 0x4d0, 0x4e8, KTHREAD_8 },
+	{ "11-22000", 0x5e0, 0x4c8, 0x520, 0x538, KTHREAD_8 },
+	{ "11-26100", 0x370, 0x508, 0x560, 0x578, KTHREAD_8 },
 };
 
 /* KTRAP_FRAME, the same in all of them. */
