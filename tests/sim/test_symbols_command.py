@@ -231,6 +231,10 @@ class Symbols(MachineCase):
         self.refused('neither the kernel', 'vad', self.container, '--pid', pid, '--symbols',
                      self.write('nt.json', isf(KERNEL, 1)), '--symbols',
                      self.write('none.json', isf(bytes(16), 1, {})))
+        # ntdll's have the kernel's structures, too.
+        self.refused('neither the kernel', 'vad', self.container, '--pid', pid, '--symbols',
+                     self.write('nt.json', isf(KERNEL, 1)), '--symbols',
+                     self.write('ntdll.json', isf(bytes(16), 1, TYPES, {'LdrInitializeThunk': 0x1000})))
         self.refused('is neither an ISF file', 'vad', self.container, '--pid', pid, '--symbols', self.account)
         self.refused('missing.json', 'vad', self.container, '--pid', pid, '--symbols', self.at / 'missing.json')
         self.refused('needs --pid', 'read', self.container, '--pa', 0, '--symbols', self.at / 'nt.json', code=2)

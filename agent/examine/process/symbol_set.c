@@ -51,11 +51,17 @@ static bool is_of(const struct symbol_file *f, const struct pe_pdb *pdb)
 	return f->has_id && f->id.age == pdb->age && !strcmp(f->id.guid, guid);
 }
 
-static bool has_eprocess(const struct symbol_file *f)
+/*
+ * A kernel's types have _EPROCESS; so have ntdll's (ntdiff/headers 34fa37e, Win7_SP1 to
+ * Win10_1809_RS5). But no kernel has a function of the name by which Windows enters ntdll.
+ */
+static bool is_some_kernels(const struct symbol_file *f)
 {
 	uint64_t size;
+	uint32_t rva;
 
-	return symbols_size(f->symbols, "_EPROCESS", &size);
+	return symbols_size(f->symbols, "_EPROCESS", &size) &&
+	       !symbols_address(f->symbols, "LdrInitializeThunk", &rva);
 }
 
 static void put_symbol_id(const struct symbol_file *f, char *ret, size_t size)
@@ -112,7 +118,7 @@ enum status symbol_set_take_kernel(struct symbol_set *s, const struct windows_ke
 		struct symbol_file *f = &s->at[i];
 		const bool its = k->has_pdb && is_of(f, &k->pdb);
 
-		if (f->kernel || (!its && !has_eprocess(f)))
+		if (f->kernel || (!its && !is_some_kernels(f)))
 			continue;
 		if (*ret && (its || s->force))
 			return err_second_kernel(f, *ret, e);
