@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
+#include "formats/base/utc.h"
 #include "formats/base/utf8.h"
 #include "formats/proof/der.h"
+#include "formats/proof/timestamp.h"
 
 /*
  * Object identifiers, encoded
@@ -14,11 +16,16 @@
 
 #define OID_SIGNED_DATA DER_OID_OF("\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02") /* RFC 5652, 5.1 */
 #define OID_NESTED                                                                                 \
-	DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01") /* 1.3.6.1.4.1.311.2.4.1 */
-#define OID_COMMON_NAME  DER_OID_OF("\x55\x04\x03")            /* RFC 5280, A.1 */
-#define OID_EXTENDED_USE DER_OID_OF("\x55\x1d\x25")            /* RFC 5280, 4.2.1.12 */
-#define OID_WHQL         DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05")
-#define OID_ATTESTATION  DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05\x01")
+	DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01")           /* 1.3.6.1.4.1.311.2.4.1 */
+#define OID_TOKEN DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x03\x03\x01") /* 1.3.6.1.4.1.311.3.3.1 */
+#define OID_INDIRECT                                                                               \
+	DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x02\x01\x04") /* SPC_INDIRECT_DATA_OBJID */
+#define OID_COUNTER_SIGNATURE DER_OID_OF("\x2a\x86\x48\x86\xf7\x0d\x01\x09\x06")
+#define OID_SIGNING_TIME      DER_OID_OF("\x2a\x86\x48\x86\xf7\x0d\x01\x09\x05")
+#define OID_COMMON_NAME       DER_OID_OF("\x55\x04\x03") /* RFC 5280, A.1 */
+#define OID_EXTENDED_USE      DER_OID_OF("\x55\x1d\x25") /* RFC 5280, 4.2.1.12 */
+#define OID_WHQL              DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05")
+#define OID_ATTESTATION       DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05\x01")
 
 /* RFC 3279, 2.1, and RFC 5754, 2. */
 static const char *digest_name(const struct der *oid)
@@ -37,6 +44,28 @@ static const char *digest_name(const struct der *oid)
 	for (size_t i = 0; i < ARRAY_SIZE(digests); i++)
 		if (der_is_oid(oid, digests[i].oid))
 			return digests[i].name;
+	return "other";
+}
+
+/* RFC 8017, A.2.4, and RFC 5758, 3.2. */
+static const char *signature_digest_name(const struct der *oid)
+{
+	static const struct {
+		struct der_oid oid;
+		const char *name;
+	} algorithms[] = {
+		{ { "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x04", 9 }, "md5" },
+		{ { "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x05", 9 }, "sha1" },
+		{ { "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b", 9 }, "sha256" },
+		{ { "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0c", 9 }, "sha384" },
+		{ { "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0d", 9 }, "sha512" },
+		{ { "\x2a\x86\x48\xce\x3d\x04\x03\x02", 8 }, "sha256" },
+		{ { "\x2a\x86\x48\xce\x3d\x04\x03\x03", 8 }, "sha384" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(algorithms); i++)
+		if (der_is_oid(oid, algorithms[i].oid))
+			return algorithms[i].name;
 	return "other";
 }
 
@@ -114,37 +143,223 @@ static void take_extensions(const struct der *explicit_list, struct authenticode
 	}
 }
 
-/* Takes what is wanted of the certificate, if it is that of this issuer and number. */
-static bool take_certificate(const struct der *certificate, const struct der *issuer,
-			     const struct der *serial, struct authenticode_signer *ret)
-{
-	struct cursor outer = der_inside(certificate), c;
-	struct der body, number, by, skip, subject;
+/* The parts of a certificate by which it is found and judged. */
+struct certificate {
+	struct der body, serial, issuer, subject, extensions; /* .len 0: it has none */
+	const char *digest;
+};
 
-	if (!der_want(&outer, DER_SEQUENCE, &body))
+/* version, serial number, algorithm, issuer, validity, subject, key, extensions */
+static bool parse_certificate(const struct der *whole, struct certificate *ret)
+{
+	struct cursor outer = der_inside(whole), c;
+	struct der algorithm, oid, skip;
+
+	*ret = (struct certificate){ .digest = "other" };
+	if (!der_want(&outer, DER_SEQUENCE, &ret->body))
 		return false;
-	c = der_inside(&body);
-	der_optional(&c, DER_CONTEXT(0), &skip); /* version */
-	if (!der_want(&c, DER_INTEGER, &number) || !der_next(&c, &skip) || !der_next(&c, &by) ||
-	    !der_same(&number, serial) || !der_same(&by, issuer) || !der_next(&c, &skip) ||
-	    !der_next(&c, &subject))
+	c = der_inside(&ret->body);
+	der_optional(&c, DER_CONTEXT(0), &skip);
+	if (!der_want(&c, DER_INTEGER, &ret->serial) || !der_next(&c, &algorithm) ||
+	    !der_next(&c, &ret->issuer) || !der_next(&c, &skip) || !der_next(&c, &ret->subject))
 		return false;
-	take_subject_name(&subject, ret->name);
 	while (der_next(&c, &skip))
 		if (skip.tag == DER_CONTEXT(3))
-			take_extensions(&skip, ret);
+			ret->extensions = skip;
+	c = der_inside(&algorithm);
+	if (der_want(&c, DER_OID, &oid))
+		ret->digest = signature_digest_name(&oid);
 	return true;
 }
 
-static void find_issued_certificate(const struct der *certificates, const struct der *issuer,
-				    const struct der *serial, struct authenticode_signer *ret)
+static bool find_certificate_of(const struct der *certificates, const struct der *issuer,
+				const struct der *serial, struct certificate *ret)
 {
 	struct cursor c = der_inside(certificates);
 	struct der one;
 
 	while (der_next(&c, &one))
-		if (one.tag == DER_SEQUENCE && take_certificate(&one, issuer, serial, ret))
-			return;
+		if (one.tag == DER_SEQUENCE && parse_certificate(&one, ret) &&
+		    der_same(&ret->serial, serial) && der_same(&ret->issuer, issuer))
+			return true;
+	return false;
+}
+
+static bool signed_itself(const struct certificate *c)
+{
+	return der_same(&c->issuer, &c->subject);
+}
+
+/*
+ * Whose subject issued `below`. A root may be there twice, signed by itself and by Microsoft: the
+ * one that leads further counts.
+ */
+static bool find_issuer(const struct der *certificates, const struct certificate *below,
+			struct certificate *ret)
+{
+	struct cursor c = der_inside(certificates);
+	struct certificate one;
+	bool found = false;
+	struct der d;
+
+	while (der_next(&c, &d)) {
+		if (d.tag != DER_SEQUENCE || !parse_certificate(&d, &one) ||
+		    !der_same(&one.subject, &below->issuer) || (found && signed_itself(&one)))
+			continue;
+		*ret = one;
+		found = true;
+	}
+	return found;
+}
+
+static void take_chain(const struct der *certificates, struct certificate *c,
+		       struct authenticode_signer *ret)
+{
+	bool more = true;
+
+	while (more) {
+		struct authenticode_certificate *to = &ret->chain[ret->chain_len++];
+		struct certificate above;
+
+		take_subject_name(&c->subject, to->name);
+		to->body = c->body.whole;
+		to->body_len = c->body.whole_len;
+		to->digest = c->digest;
+		more = ret->chain_len < AUTHENTICODE_CHAIN_MAX && !signed_itself(c) &&
+		       find_issuer(certificates, c, &above);
+		if (more)
+			*c = above;
+	}
+	take_subject_name(&c->issuer, ret->root);
+}
+
+/*
+ * Classes
+ */
+
+const char *authenticode_class_name(enum authenticode_class c)
+{
+	static const char *const names[] = {
+		[AUTHENTICODE_OTHER] = "other",       [AUTHENTICODE_WHCP] = "whcp",
+		[AUTHENTICODE_ATTESTED] = "attested", [AUTHENTICODE_CROSS] = "cross-signed",
+		[AUTHENTICODE_TEST] = "test",
+	};
+
+	return names[c];
+}
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(name, *list))
+			return true;
+	return false;
+}
+
+/*
+ * Microsoft's roots that the kernel knows, as "Trusted Root Certificates in Windows" and "Windows
+ * Driver Signing" name them, and those for tests (bcdedit's TESTSIGNING). A usage counts below one
+ * of them only: anybody can write it into a certificate of his own.
+ */
+static enum authenticode_class class_of(const struct authenticode_signer *s)
+{
+	static const char *const microsoft[] = {
+		"Microsoft Root Certificate Authority 2010",
+		"Microsoft Root Certificate Authority 2011",
+		"Microsoft Root Certificate Authority",
+		"Microsoft Root Authority",
+		NULL,
+	};
+	static const char *const tests[] = {
+		"Microsoft Test Root Authority",
+		"Microsoft Testing Root Certificate Authority 2010",
+		NULL,
+	};
+
+	if (is_one_of(s->root, microsoft) && s->attestation)
+		return AUTHENTICODE_ATTESTED;
+	if (is_one_of(s->root, microsoft) && s->whql)
+		return AUTHENTICODE_WHCP;
+	if (!strcmp(s->root, "Microsoft Code Verification Root"))
+		return AUTHENTICODE_CROSS;
+	/* What Visual Studio makes for one developer: "WDKTestCert NAME,NUMBER". */
+	if (is_one_of(s->root, tests) || !strncmp(s->root, "WDKTestCert ", 12) ||
+	    (s->chain_len == 1 && s->name[0] && !strcmp(s->root, s->name)))
+		return AUTHENTICODE_TEST;
+	return AUTHENTICODE_OTHER;
+}
+
+/* Nothing of a certificate that the file does not have. */
+static void take_certificate(const struct der *certificates, const struct der *issuer,
+			     const struct der *serial, struct authenticode_signer *ret)
+{
+	struct certificate c;
+
+	if (!find_certificate_of(certificates, issuer, serial, &c))
+		return;
+	take_subject_name(&c.subject, ret->name);
+	if (c.extensions.len)
+		take_extensions(&c.extensions, ret);
+	take_chain(certificates, &c, ret);
+	ret->class = class_of(ret);
+}
+
+/*
+ * Time stamps
+ */
+
+/* YYMMDDhhmmssZ (RFC 5280, 4.1.2.5.1): years from 50 on are of the last century. */
+static bool take_utc_time(const struct der *d, uint64_t *ret)
+{
+	char digits[15] = "20";
+	uint64_t seconds;
+	struct utc t;
+
+	if (d->tag != DER_UTC_TIME || d->len != 13 || d->at[12] != 'Z')
+		return false;
+	memcpy(digits + 2, d->at, 12);
+	if (digits[2] >= '5')
+		memcpy(digits, "19", 2);
+	if (!utc_from_digits(digits, 6, &t) || !utc_seconds(&t, &seconds))
+		return false;
+	*ret = seconds * UINT64_C(1000000000);
+	return true;
+}
+
+/* SignerInfo, up to its signed attributes, of which one is the time. */
+static bool take_counter_signature(const struct der *info, uint64_t *ret)
+{
+	struct cursor c = der_inside(info);
+	struct der skip, attributes, attribute, oid, values, time;
+
+	if (!der_want(&c, DER_INTEGER, &skip) || !der_want(&c, DER_SEQUENCE, &skip) ||
+	    !der_want(&c, DER_SEQUENCE, &skip) || !der_optional(&c, DER_CONTEXT(0), &attributes))
+		return false;
+	c = der_inside(&attributes);
+	while (der_next(&c, &attribute)) {
+		struct cursor a = der_inside(&attribute);
+
+		if (!der_want(&a, DER_OID, &oid) || !der_is_oid(&oid, OID_SIGNING_TIME) ||
+		    !der_want(&a, DER_SET, &values))
+			continue;
+		a = der_inside(&values);
+		return der_next(&a, &time) && take_utc_time(&time, ret);
+	}
+	return false;
+}
+
+/* One that cannot be read is none: the file's hash is what matters here. */
+static void take_time(const struct der *oid, const struct der *values, uint64_t *ret)
+{
+	struct cursor c = der_inside(values);
+	struct der value;
+
+	if (*ret || !der_next(&c, &value) || value.tag != DER_SEQUENCE)
+		return;
+	if (der_is_oid(oid, OID_COUNTER_SIGNATURE))
+		take_counter_signature(&value, ret);
+	else if (der_is_oid(oid, OID_TOKEN) && !timestamp_token_time(&value, ret))
+		*ret = 0;
 }
 
 /*
@@ -154,7 +369,8 @@ static void find_issued_certificate(const struct der *certificates, const struct
 static bool read_pkcs7_signature(struct cursor *c, bool nested, struct authenticode *ret);
 
 /* Only the outermost signature can have others in it: of deeper ones nobody makes any use. */
-static bool read_attributes(const struct der *attributes, struct authenticode *ret)
+static bool read_attributes(const struct der *attributes, bool nested, uint64_t *ret_time,
+			    struct authenticode *ret)
 {
 	struct cursor c = der_inside(attributes);
 	struct der attribute, oid, values;
@@ -164,20 +380,41 @@ static bool read_attributes(const struct der *attributes, struct authenticode *r
 
 		if (!der_want(&a, DER_OID, &oid) || !der_want(&a, DER_SET, &values))
 			return false;
+		take_time(&oid, &values, ret_time);
 		v = der_inside(&values);
-		while (der_is_oid(&oid, OID_NESTED) && v.left)
+		while (!nested && der_is_oid(&oid, OID_NESTED) && v.left)
 			if (!read_pkcs7_signature(&v, true, ret))
 				return false;
 	}
 	return !c.bad;
 }
 
-static bool read_signer(const struct der *info, const struct der *certificates, bool nested,
+static void add_signer(const struct authenticode_signer *signer, struct authenticode *ret)
+{
+	if (ret->count < AUTHENTICODE_SIGNERS_MAX)
+		ret->at[ret->count++] = *signer;
+	else
+		ret->more++;
+}
+
+/* What the signers of one SignedData have in common. */
+struct signed_data {
+	struct der certificates;
+	struct authenticode_signer signer; /* its imprint, and whether it is nested */
+};
+
+/*
+ * Its place in the list is before those of the signatures within it, and its time stamp is an
+ * attribute beside them.
+ */
+static bool read_signer(const struct der *info, const struct signed_data *of,
 			struct authenticode *ret)
 {
-	struct authenticode_signer signer = { .nested = nested };
+	struct authenticode_signer signer = of->signer;
 	struct cursor c = der_inside(info), id, digest;
 	struct der skip, who, issuer, serial, algorithm, oid, attributes;
+	const size_t place = ret->count;
+	bool whole;
 
 	if (!der_want(&c, DER_INTEGER, &skip) || !der_want(&c, DER_SEQUENCE, &who) ||
 	    !der_want(&c, DER_SEQUENCE, &algorithm))
@@ -188,34 +425,63 @@ static bool read_signer(const struct der *info, const struct der *certificates, 
 	    !der_want(&digest, DER_OID, &oid))
 		return false;
 	signer.digest = digest_name(&oid);
-	find_issued_certificate(certificates, &issuer, &serial, &signer);
-	if (ret->count < AUTHENTICODE_SIGNERS_MAX)
-		ret->at[ret->count++] = signer;
-	else
-		ret->more++;
+	take_certificate(&of->certificates, &issuer, &serial, &signer);
+	add_signer(&signer, ret);
 	der_optional(&c, DER_CONTEXT(0), &skip); /* signed attributes */
 	if (!der_want(&c, DER_SEQUENCE, &skip) || !der_want(&c, DER_OCTETS, &skip))
 		return false;
-	return nested || !der_optional(&c, DER_CONTEXT(1), &attributes) ||
-	       read_attributes(&attributes, ret);
+	if (!der_optional(&c, DER_CONTEXT(1), &attributes))
+		return true;
+	whole = read_attributes(&attributes, signer.nested, &signer.time, ret);
+	if (place < AUTHENTICODE_SIGNERS_MAX)
+		ret->at[place].time = signer.time;
+	return whole;
+}
+
+/* SpcIndirectDataContent: what the data is, and a DigestInfo. Another content has no imprint. */
+static void take_imprint_of(const struct der *content, struct authenticode_signer *ret)
+{
+	struct cursor c = der_inside(content);
+	struct der oid, wrapped, data, info, algorithm, hash;
+
+	if (!der_want(&c, DER_OID, &oid) || !der_is_oid(&oid, OID_INDIRECT) ||
+	    !der_want(&c, DER_CONTEXT(0), &wrapped))
+		return;
+	c = der_inside(&wrapped);
+	if (!der_want(&c, DER_SEQUENCE, &data))
+		return;
+	c = der_inside(&data);
+	if (!der_next(&c, &info) || !der_want(&c, DER_SEQUENCE, &info))
+		return;
+	c = der_inside(&info);
+	if (!der_want(&c, DER_SEQUENCE, &algorithm) || !der_want(&c, DER_OCTETS, &hash))
+		return;
+	c = der_inside(&algorithm);
+	if (!der_want(&c, DER_OID, &oid))
+		return;
+	ret->imprint = hash.at;
+	ret->imprint_len = hash.len;
+	ret->imprint_digest = digest_name(&oid);
 }
 
 /* SignedData: version, digests, content, certificates, revocations, signers. */
 static bool read_signed_data(const struct der *data, bool nested, struct authenticode *ret)
 {
+	struct signed_data of = { .signer.nested = nested };
 	struct cursor c = der_inside(data), infos;
-	struct der skip, certificates = { .len = 0 }, signers, info;
+	struct der skip, content, signers, info;
 
 	if (!der_want(&c, DER_INTEGER, &skip) || !der_want(&c, DER_SET, &skip) ||
-	    !der_want(&c, DER_SEQUENCE, &skip))
+	    !der_want(&c, DER_SEQUENCE, &content))
 		return false;
-	der_optional(&c, DER_CONTEXT(0), &certificates);
+	take_imprint_of(&content, &of.signer);
+	der_optional(&c, DER_CONTEXT(0), &of.certificates);
 	der_optional(&c, DER_CONTEXT(1), &skip);
 	if (!der_want(&c, DER_SET, &signers))
 		return false;
 	infos = der_inside(&signers);
 	while (der_next(&infos, &info))
-		if (info.tag != DER_SEQUENCE || !read_signer(&info, &certificates, nested, ret))
+		if (info.tag != DER_SEQUENCE || !read_signer(&info, &of, ret))
 			return false;
 	return !infos.bad;
 }
@@ -243,6 +509,7 @@ static bool read_pkcs7_signature(struct cursor *c, bool nested, struct authentic
 /* Offsets of IMAGE_DOS_HEADER, IMAGE_NT_HEADERS and the optional headers ("PE Format"). */
 #define DOS_NEW_HEADER  0x3c
 #define PE_OPTIONAL     24
+#define PE_CHECKSUM     64 /* in the optional header, of both kinds */
 #define MAGIC_PE32      0x10b
 #define MAGIC_PE32_PLUS 0x20b
 #define DIRECTORIES_32  92 /* NumberOfRvaAndSizes; the directories follow */
@@ -253,13 +520,20 @@ static bool read_pkcs7_signature(struct cursor *c, bool nested, struct authentic
 #define CERT_HEADER     8
 #define CERT_PKCS       2 /* WIN_CERT_TYPE_PKCS_SIGNED_DATA */
 
-/* Where the certificate table is; `*ret_len` is 0 if there is none. False: this is no PE file. */
-static bool find_certificate_table(const uint8_t *p, size_t len, uint64_t *ret_at,
-				   uint64_t *ret_len)
+/* Where the certificate table is. */
+struct table {
+	uint64_t checksum; /* where the file's checksum is, 4 bytes */
+	uint64_t entry;    /* where the table's place is written, 8 bytes; 0: nowhere */
+	uint64_t at, len;  /* `len` 0: there is none */
+};
+
+/* False: this is no PE file. */
+static bool find_certificate_table(const uint8_t *p, size_t len, struct table *ret)
 {
 	uint64_t optional, directories;
 	uint16_t magic;
 
+	*ret = (struct table){ 0 };
 	if (len < DOS_NEW_HEADER + 4 || memcmp(p, "MZ", 2) != 0)
 		return false;
 	optional = (uint64_t)get_le32(p + DOS_NEW_HEADER) + PE_OPTIONAL;
@@ -268,13 +542,14 @@ static bool find_certificate_table(const uint8_t *p, size_t len, uint64_t *ret_a
 	magic = get_le16(p + optional);
 	if (magic != MAGIC_PE32 && magic != MAGIC_PE32_PLUS)
 		return false;
+	ret->checksum = optional + PE_CHECKSUM;
 	directories = optional + (magic == MAGIC_PE32 ? DIRECTORIES_32 : DIRECTORIES_64);
-	*ret_at = *ret_len = 0;
 	if (!range_fits(directories, 4 + 8 * (DIRECTORY_CERT + 1), len) ||
 	    get_le32(p + directories) <= DIRECTORY_CERT)
 		return true;
-	*ret_at = get_le32(p + directories + 4 + 8 * DIRECTORY_CERT);
-	*ret_len = get_le32(p + directories + 8 + 8 * DIRECTORY_CERT);
+	ret->entry = directories + 4 + 8 * DIRECTORY_CERT;
+	ret->at = get_le32(p + ret->entry);
+	ret->len = get_le32(p + ret->entry + 4);
 	return true;
 }
 
@@ -297,15 +572,41 @@ static bool read_table(struct cursor c, struct authenticode *ret)
 
 enum status authenticode_read(const void *p, size_t len, struct authenticode *ret, struct err *e)
 {
-	uint64_t at, size;
+	struct table t;
 
 	*ret = (struct authenticode){ 0 };
-	if (!find_certificate_table(p, len, &at, &size))
+	if (!find_certificate_table(p, len, &t))
 		return err_set(e, ST_CORRUPT, "is no Windows program and no driver");
-	if (!size)
+	if (!t.len)
 		return ST_OK;
-	if (!range_fits(at, size, len) ||
-	    !read_table(cursor_over((const uint8_t *)p + at, (size_t)size), ret))
+	if (!range_fits(t.at, t.len, len) ||
+	    !read_table(cursor_over((const uint8_t *)p + t.at, (size_t)t.len), ret))
 		return err_set(e, ST_CORRUPT, "its signature is damaged");
 	return ST_OK;
+}
+
+bool authenticode_ranges(const void *p, size_t len,
+			 struct authenticode_range ret[static AUTHENTICODE_RANGES])
+{
+	uint64_t from = 0, cuts[3][2];
+	struct table t;
+	size_t n = 0;
+
+	memset(ret, 0, AUTHENTICODE_RANGES * sizeof(*ret));
+	if (!find_certificate_table(p, len, &t) || (t.len && !range_fits(t.at, t.len, len)))
+		return false;
+	if (range_fits(t.checksum, 4, len))
+		memcpy(cuts[n++], (uint64_t[]){ t.checksum, 4 }, sizeof(*cuts));
+	if (t.entry)
+		memcpy(cuts[n++], (uint64_t[]){ t.entry, 8 }, sizeof(*cuts));
+	if (t.len)
+		memcpy(cuts[n++], (uint64_t[]){ t.at, t.len }, sizeof(*cuts));
+	for (size_t i = 0; i < n; i++) {
+		if (cuts[i][0] < from)
+			return false; /* the table lies over the header */
+		ret[i] = (struct authenticode_range){ (size_t)from, (size_t)(cuts[i][0] - from) };
+		from = cuts[i][0] + cuts[i][1];
+	}
+	ret[n] = (struct authenticode_range){ (size_t)from, len - (size_t)from };
+	return true;
 }

@@ -17,6 +17,7 @@
 #define DER_PRINTABLE  0x13
 #define DER_T61        0x14
 #define DER_IA5        0x16
+#define DER_UTC_TIME   0x17
 #define DER_TIME       0x18 /* GeneralizedTime */
 #define DER_BMP        0x1e
 #define DER_SEQUENCE   0x30

@@ -159,17 +159,24 @@ static enum status take_imprint(const struct der *imprint, struct timestamp *ret
 }
 
 /* TSTInfo: version, policy, imprint, serial number, time. */
-static enum status take_info(struct cursor c, struct timestamp *ret, struct err *e)
+static bool open_info(struct cursor c, struct der *ret_imprint, uint64_t *ret_time)
 {
-	struct der info, skip, imprint, time;
+	struct der info, skip, time;
 	struct cursor in;
 
 	if (!der_want(&c, DER_SEQUENCE, &info))
-		return err_set(e, ST_INPUT, "the time stamp is damaged");
+		return false;
 	in = der_inside(&info);
-	if (!der_want(&in, DER_INTEGER, &skip) || !der_want(&in, DER_OID, &skip) ||
-	    !der_want(&in, DER_SEQUENCE, &imprint) || !der_want(&in, DER_INTEGER, &skip) ||
-	    !der_want(&in, DER_TIME, &time) || !take_generalized_time(&time, &ret->time))
+	return der_want(&in, DER_INTEGER, &skip) && der_want(&in, DER_OID, &skip) &&
+	       der_want(&in, DER_SEQUENCE, ret_imprint) && der_want(&in, DER_INTEGER, &skip) &&
+	       der_want(&in, DER_TIME, &time) && take_generalized_time(&time, ret_time);
+}
+
+static enum status take_info(struct cursor c, struct timestamp *ret, struct err *e)
+{
+	struct der imprint;
+
+	if (!open_info(c, &imprint, &ret->time))
 		return err_set(e, ST_INPUT, "the time stamp is damaged");
 	return take_imprint(&imprint, ret, e);
 }
@@ -199,6 +206,14 @@ static bool find_info(const struct der *token, struct cursor *ret)
 		return false;
 	*ret = der_inside(&octets);
 	return true;
+}
+
+bool timestamp_token_time(const struct der *token, uint64_t *ret)
+{
+	struct der imprint;
+	struct cursor info;
+
+	return find_info(token, &info) && open_info(info, &imprint, ret);
 }
 
 enum status timestamp_parse(const void *p, size_t len, struct timestamp *ret, struct err *e)

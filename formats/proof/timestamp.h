@@ -37,6 +37,10 @@ struct timestamp {
  */
 enum status timestamp_parse(const void *p, size_t len, struct timestamp *ret, struct err *e);
 
+/* The time alone, of a token without the answer around it. False: it is none. */
+struct der;
+bool timestamp_token_time(const struct der *token, uint64_t *ret);
+
 /* ST_MISMATCH if it is for other bytes. */
 enum status timestamp_check(const struct timestamp *t, const void *message, size_t len,
 			    struct err *e);
