@@ -26,7 +26,10 @@ struct wanted {
  * Credential Guard" and "Configuring additional LSA protection" (Lsa); "Secure boot"
  * troubleshooting (State); "Microsoft recommended driver block rules" (CI); GFlags (GlobalFlag).
  * These are settings: what became of them at the last start may differ. Whether memory is
- * compressed is no documented value; it needs the service SysMain (Enable-MMAgent).
+ * compressed is no documented value; it needs the service SysMain (Enable-MMAgent). Nor are those
+ * of CI\\Policy, which people set to switch Smart App Control (0 off, 1 on, 2 evaluation), and of
+ * CI\\WhqlOnlyEvaluation, whose names stand in ci.dll: they count towards the enforcement of the
+ * Windows Driver Policy ("The Windows Driver Policy", support.microsoft.com, ecd2a78c).
  */
 static const struct wanted system_values[] = {
 #define MM "Control\\Session Manager\\Memory Management"
@@ -54,6 +57,18 @@ static const struct wanted system_values[] = {
 	  FORM_BOOL },
 	{ "Control\\CI\\Config", "VulnerableDriverBlocklistEnable", "security",
 	  "vulnerable_driver_blocklist", FORM_BOOL },
+	{ "Control\\CI\\Policy", "VerifiedAndReputablePolicyState", "security", "smart_app_control",
+	  FORM_NUMBER },
+#define EVAL "Control\\CI\\WhqlOnlyEvaluation"
+	{ EVAL, "NumBootSessions", "driver_evaluation", "NumBootSessions", FORM_NUMBER },
+	{ EVAL, "LatestBootId", "driver_evaluation", "LatestBootId", FORM_NUMBER },
+	{ EVAL, "StatusEventTimestamp", "driver_evaluation", "StatusEventTimestamp", FORM_NUMBER },
+	{ EVAL, "SystemUptime", "driver_evaluation", "SystemUptime", FORM_NUMBER },
+	{ EVAL, "SystemUptimeTimestamp", "driver_evaluation", "SystemUptimeTimestamp",
+	  FORM_NUMBER },
+	{ EVAL, "NumAudits", "driver_evaluation", "NumAudits", FORM_NUMBER },
+	{ EVAL, "NumBlocks", "driver_evaluation", "NumBlocks", FORM_NUMBER },
+#undef EVAL
 	{ "Control", "SystemStartOptions", "security", "start_options", FORM_TEXT },
 	{ "Control\\ComputerName\\ComputerName", "ComputerName", "windows", "computer", FORM_TEXT },
 };
@@ -85,6 +100,10 @@ static const struct {
 	{ "security", "secure_boot" },
 	{ "security", "test_signing" },
 };
+
+/* The counters of an evaluation are wanted together: one that is missing is null. */
+static const char *const counters[] = { "NumBootSessions", "LatestBootId", "StatusEventTimestamp",
+					"SystemUptime" };
 
 static json_t *section_of(json_t *doc, const char *name)
 {
@@ -381,6 +400,15 @@ static bool has_option(const char *line, const char *word)
 	return false;
 }
 
+static void tidy_evaluation(json_t *doc)
+{
+	json_t *o = json_object_get(doc, "driver_evaluation");
+
+	for (size_t i = 0; o && i < ARRAY_SIZE(counters); i++)
+		if (!json_object_get(o, counters[i]))
+			json_object_set_new(o, counters[i], json_null());
+}
+
 static void put_system_hive(json_t *doc, struct registry *system)
 {
 	registry_key set = 0, key = 0;
@@ -401,6 +429,7 @@ static void put_system_hive(json_t *doc, struct registry *system)
 				    json_integer(number));
 	}
 	put_wanted(doc, system, set, system_values, ARRAY_SIZE(system_values));
+	tidy_evaluation(doc);
 	if (open_key(doc, system, set, "Control\\Session Manager", &key)) {
 		heap = debugging_json(doc, system, key);
 		if (heap)

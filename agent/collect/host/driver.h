@@ -10,6 +10,7 @@
 
 #include "agent/shared/program/cli.h"
 #include "driver-interface/driver_safety.h"
+#include "formats/proof/ci_policy.h"
 
 struct driver_options {
 	const char *file;   /* NULL: the built-in one, if there is one and none is loaded */
@@ -53,11 +54,15 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 				 struct driver_session **ret, struct err *e);
 
 /*
- * What a session would load: {"path":, "sha256":, "signer":, "trust":}, and "risk" if the user
- * accepts one; owned by the caller; NULL: nothing. "trust" is "trusted", or Windows's error number.
- * Fails as winpmem_service_inspect().
+ * What a session would load: {"path":, "sha256":, "authenticode_sha256":, "signer":, "signers":,
+ * "trust":}, and "risk" if the user accepts one; owned by the caller; NULL: nothing. "trust" is
+ * "trusted", or Windows's error number. Fails as winpmem_service_inspect().
  */
 enum status driver_session_inspect(const struct driver_options *o, const char *source, json_t **ret,
+				   struct err *e);
+
+/* What policies know about that file; empty if there is none. */
+enum status driver_session_subject(const struct driver_options *o, struct ci_subject *ret,
 				   struct err *e);
 
 /*

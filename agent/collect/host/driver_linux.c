@@ -20,6 +20,13 @@ enum status driver_session_inspect(const struct driver_options *o, const char *s
 	return ST_OK;
 }
 
+enum status driver_session_subject(const struct driver_options *o, struct ci_subject *ret,
+				   struct err *e)
+{
+	*ret = (struct ci_subject){ 0 };
+	return ST_OK;
+}
+
 json_t *driver_session_json(const struct driver_session *s)
 {
 	return json_null();

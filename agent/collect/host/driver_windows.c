@@ -25,12 +25,42 @@ static json_t *signers_json(const struct winpmem_file *f)
 	return driver_signers_json(winpmem_built_in, winpmem_built_in_size, f->sha256);
 }
 
+enum status driver_session_subject(const struct driver_options *o, struct ci_subject *ret,
+				   struct err *e)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t len = 0;
+	enum status st;
+
+	*ret = (struct ci_subject){ 0 };
+	if (!o->file && !winpmem_is_built_in())
+		return ST_OK;
+	if (!o->file)
+		return driver_subject(winpmem_built_in, winpmem_built_in_size, ret, e);
+	st = driver_bytes_of_file(o->file, &bytes, &len, e);
+	return st ? st : driver_subject(bytes, len, ret, e);
+}
+
+/* As events of code integrity name the file; null where it is not to be had any more. */
+static json_t *image_hash_json(const struct winpmem_file *f)
+{
+	struct ci_subject s = { 0 };
+	char hex[SHA256_HEX_SIZE];
+	const struct driver_options o = { .file = strcmp(f->path, "built in") ? f->path : NULL };
+
+	if (driver_session_subject(&o, &s, NULL) || !s.n_hashes)
+		return json_null();
+	sha256_hex(s.hashes[0].at, hex);
+	return json_string(hex);
+}
+
 static json_t *driver_file_json(const struct winpmem_file *f)
 {
-	json_t *o = json_pack(
-		"{s:o, s:s, s:o, s:o, s:o}", "path", json_text(f->path), "sha256", f->sha256,
-		"signer", json_text(f->signer), "signers", signers_json(f), "trust",
-		f->trust ? json_sprintf("0x%08x", (unsigned)f->trust) : json_string("trusted"));
+	json_t *o = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "path", json_text(f->path),
+			      "sha256", f->sha256, "authenticode_sha256", image_hash_json(f),
+			      "signer", json_text(f->signer), "signers", signers_json(f), "trust",
+			      f->trust ? json_sprintf("0x%08x", (unsigned)f->trust)
+				       : json_string("trusted"));
 
 	if (o && f->risk)
 		json_object_set_new(o, "risk", json_text(f->risk));
