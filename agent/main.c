@@ -31,10 +31,7 @@
 
 /* clang-format off */
 static const struct command *const commands[] = {
-	&command_acquire, &command_check, &command_status, &command_stop,
-#ifdef _WIN32
-	&command_driver,
-#endif
+	&command_acquire, &command_check, &command_status, &command_stop, &command_driver,
 	&command_verify, &command_info, EXAMINE(&command_smear, &command_report, &command_read,)
 	EXAMINE(&command_export, &command_extract,)
 #ifndef _WIN32

@@ -13,7 +13,9 @@
 #include "agent/commands/commands.h"
 #include "agent/collect/acquire/sources.h"
 #include "agent/collect/host/context.h"
+#include "agent/collect/acquire/driver_forecast.h"
 #include "agent/collect/acquire/driver_policy.h"
+#include "agent/collect/host/ci_host.h"
 #include "agent/collect/host/driver_signers.h"
 #include "agent/collect/host/host.h"
 #include "agent/collect/host/host_lock.h"
@@ -95,6 +97,8 @@ static void check_deinit(struct check *c)
 	json_decref(c->driver);
 	json_decref(c->facts);
 	json_decref(c->policy);
+	json_decref(c->ci);
+	json_decref(c->forecast);
 	json_decref(c->context);
 	free(c->output);
 	check_link_deinit(&c->link);
@@ -323,6 +327,23 @@ static enum status check_output(struct check *c, struct err *e)
 	return c->link.network ? check_address(c, info, suffix, e) : check_file(c, info, suffix, e);
 }
 
+/* What is asked for the forecast goes into the output without a driver, too: for other machines. */
+static enum status check_forecast(struct check *c, struct err *e)
+{
+	struct ci_subject subject = { 0 };
+
+	if (driver_session_subject(&c->o->acquire.driver, &subject, NULL))
+		subject = (struct ci_subject){ 0 };
+	c->ci = ci_host_json(&subject);
+	if (c->ci && c->driver)
+		c->forecast = driver_forecast_json(&(struct forecast_input){
+			c->driver, c->facts, c->policy, c->context, c->ci });
+	if (!c->ci || (c->driver && !c->forecast))
+		return err_nomem(e);
+	driver_forecast_check(c->forecast, &c->findings);
+	return ST_OK;
+}
+
 /* What the system says of drivers matters as long as one has to be loaded. */
 static enum status check_policy(struct check *c, struct err *e)
 {
@@ -332,9 +353,11 @@ static enum status check_policy(struct check *c, struct err *e)
 	if (st && st != ST_NO_SOURCE)
 		findings_add(&c->findings, ST_OK, "context", "the registry: %s", why.message);
 	c->policy = driver_policy_json(c->facts, c->context);
+	if (!c->policy)
+		return err_nomem(e);
 	if (!c->source && driver_is_wanted(c->o->acquire.source))
 		driver_policy_check(c->policy, c->driver, &c->findings);
-	return c->policy ? ST_OK : err_nomem(e);
+	return check_forecast(c, e);
 }
 
 /* What is wrong on the command line, as acquire says it. */

@@ -30,8 +30,10 @@ struct check {
 	struct output_need need;
 	uint64_t room;
 	json_t *facts;
-	json_t *policy;  /* on drivers; null where there is none */
-	json_t *context; /* what the registry of this Windows says; NULL: there is none */
+	json_t *policy;   /* on drivers; null where there is none */
+	json_t *ci;       /* ci_host_json() */
+	json_t *forecast; /* whether the driver will load; NULL: there is none to load */
+	json_t *context;  /* what the registry of this Windows says; NULL: there is none */
 	struct findings findings;
 };
 

@@ -87,6 +87,10 @@ json_t *check__json(const struct check *c, bool starts, enum status st)
 		json_object_set(doc, "driver", c->driver);
 	if (json_is_object(c->policy))
 		json_object_set(doc, "driver_policy", c->policy);
+	if (json_is_object(c->ci))
+		json_object_set(doc, "code_integrity", c->ci);
+	if (json_is_object(c->forecast))
+		json_object_set(doc, "driver_forecast", c->forecast);
 	if (c->context)
 		json_object_set(doc, "context", c->context);
 	return doc;

@@ -11,15 +11,13 @@
 
 extern const struct command command_acquire, command_check, command_verify, command_info,
 	command_export, command_extract, command_extract_file, command_heap, command_pagefiles,
-	command_context, command_process, command_read, command_report, command_seal, command_smear,
-	command_status, command_stop, command_upload, command_vad, command_help, command_completion,
-	command_version;
+	command_context, command_driver, command_process, command_read, command_report,
+	command_seal, command_smear, command_status, command_stop, command_upload, command_vad,
+	command_help, command_completion, command_version;
 #ifdef RAMSEAL_NETWORK
 extern const struct command command_receive;
 #endif
-#ifdef _WIN32
-extern const struct command command_driver;
-#else
+#ifndef _WIN32
 extern const struct command command_manual, command_mount;
 #endif
 

@@ -1,146 +1,376 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ramseal driver: the memory drivers of ours that are on this machine, and what a crash left of
- * them. Windows only.
+ * ramseal driver: what a memory driver's file says of itself, and whether a certain Windows would
+ * load it; and on Windows the drivers of ours that are on this machine.
  */
 #include <string.h>
 
-#include "agent/collect/host/driver_windows.h"
-#include "agent/commands/commands.h"
-#include "agent/shared/program/log.h"
-
-struct driver_command {
-	const char *folder;
-	bool json;
-	bool risk;
-};
+#include "agent/collect/acquire/driver_forecast.h"
+#include "agent/collect/acquire/driver_policy.h"
+#include "agent/collect/host/ci_host.h"
+#include "agent/collect/host/context.h"
+#include "agent/collect/host/driver.h"
+#include "agent/collect/host/driver_signers.h"
+#include "agent/collect/host/host.h"
+#include "agent/commands/driver_internal.h"
+#include "agent/shared/output/cage_command.h"
+#include "agent/shared/program/json.h"
+#include "agent/shared/program/text.h"
 
 static enum status driver_run(struct cli *cli, struct err *e);
 
 static const struct option_def options[] = {
+#ifdef _WIN32
 	DRIVER_DIR_OPTION(struct driver_command, folder),
 	DRIVER_RISK_OPTION(struct driver_command, risk),
-	CLI_FLAG(struct driver_command, json, 'j', "json", "status: print one JSON object"),
+#endif
+	CLI_STRING(struct driver_command, host, 0, "host", "FILE",
+		   "inspect: forecast for the Windows that this output of 'check --json' is of; "
+		   "default: this machine, if it is Windows"),
+	CLI_STRINGS(struct driver_command, policies, 0, "policy", "FILE",
+		    "inspect: ask this .cip or .p7b, copied from that host, about the driver"),
+	CLI_FLAG(struct driver_command, json, 'j', "json",
+		 "inspect, status: print one JSON object"),
 };
 
-static const char *const actions[] = { "status", "load", "unload", "cleanup", NULL };
+#ifdef _WIN32
+static const char *const actions[] = { "status", "load", "unload", "cleanup", "inspect", NULL };
+#define ACTIONS "status|load|unload|cleanup|inspect [FILE.sys]"
+#define LEAST   1
+#else
+static const char *const actions[] = { "inspect", NULL };
+#define ACTIONS "inspect FILE.sys"
+#define LEAST   2
+#endif
+
+#define INSPECT_NOTES                                                                              \
+	"  inspect  show who signed FILE.sys, and whether Windows would load it: on the\n"         \
+	"           host of --host, or on this one\n"
+
+#define INSPECT_CODES                                                                              \
+	"\n"                                                                                       \
+	"Signatures are read, not verified. Exit code of inspect: 0 if the driver will\n"          \
+	"load, or no host was given; 4 if it will be blocked; 14 if it will load and\n"            \
+	"restart the host's evaluation of the Windows Driver Policy; 15 if that cannot be\n"       \
+	"known. What is only probable has the same code; --json tells both apart.\n"
 
 const struct command command_driver = {
 	.name = "driver",
 	.group = GROUP_MACHINE,
-	.summary = "show, load or remove memory drivers",
-	.examples = { { "Show which drivers are loaded", "%s driver status" },
-		      { "Load a driver, and leave it loaded", "%s driver load winpmem_x64.sys" },
-		      { "Remove what a killed acquisition left behind", "%s driver cleanup" } },
-	.operands = { .text = "status|load|unload|cleanup [FILE.sys]",
-		      .min = 1,
-		      .max = 2,
-		      .choices = actions },
+	.summary = "inspect memory drivers for Windows; there, show, load or remove them",
+	.examples = {
+		{ "Show who signed a driver", "%s driver inspect winpmem_x64.sys" },
+		{ "Ask whether another host would load it",
+		  "%s driver inspect winpmem_x64.sys --host check.json" },
+#ifdef _WIN32
+		{ "Show which drivers are loaded", "%s driver status" },
+		{ "Remove what a killed acquisition left behind", "%s driver cleanup" },
+#endif
+	},
+	.operands = { .text = ACTIONS, .min = LEAST, .max = 2, .choices = actions },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
+#ifdef _WIN32
 	.notes = "  status   show which drivers are loaded and what earlier runs left; changes\n"
 		 "           nothing\n"
 		 "  load     load FILE.sys or the built-in driver, and leave it loaded\n"
 		 "  unload   remove what load left\n"
-		 "  cleanup  remove what a killed run left, unless it is in use\n"
-		 "Drivers that ramseal did not load are never touched.\n",
+		 "  cleanup  remove what a killed run left, unless it is in use\n" INSPECT_NOTES
+		 "Drivers that ramseal did not load are never touched.\n" INSPECT_CODES,
+#else
+	.notes = INSPECT_NOTES INSPECT_CODES,
+#endif
 	.values_size = sizeof(struct driver_command),
 	.run = driver_run,
 };
 
-static json_t *driver_entry_json(const struct winpmem_entry *x)
+/*
+ * The host
+ */
+
+struct inspection {
+	const struct driver_command *o;
+	struct ci_subject subject;
+	json_t *driver, *facts, *context, *policy, *ci, *forecast;
+};
+
+static void inspection_deinit(struct inspection *i)
 {
-	return json_pack("{s:s, s:b, s:b, s:b, s:b}", "name", x->name, "service", x->service,
-			 "running", x->running, "in_use", x->in_use, "kept", x->kept);
+	json_decref(i->driver);
+	json_decref(i->facts);
+	json_decref(i->context);
+	json_decref(i->policy);
+	json_decref(i->ci);
+	json_decref(i->forecast);
 }
 
-static enum status driver_print_json(const struct winpmem_entries *l, struct err *e)
+/* What was asked there about another driver says nothing of this one. */
+static void forget_matches(json_t *list)
 {
-	json_t *list = json_array();
-	json_t *doc =
-		json_pack("{s:s, s:b, s:b, s:o}", "schema", JSON_SCHEMA("driver"), "device",
-			  winpmem_is_loaded(), "built_in", winpmem_is_built_in(), "drivers", list);
+	json_t *one;
+	size_t i;
 
-	for (size_t i = 0; doc && i < l->count; i++)
-		json_array_append_new(list, driver_entry_json(&l->at[i]));
+	json_array_foreach(list, i, one)
+	{
+		json_object_del(one, "allows");
+		json_object_del(one, "denies");
+	}
+}
+
+static void forget_other_driver(json_t *ci, const json_t *theirs, const json_t *ours)
+{
+	json_t *list = json_object_get(ci, "block_list");
+
+	if (json_is_string(theirs) && json_equal(theirs, ours))
+		return;
+	forget_matches(json_object_get(ci, "policy_files"));
+	forget_matches(json_object_get(ci, "efi_files"));
+	if (list) {
+		json_object_del(list, "allows");
+		json_object_del(list, "denies");
+	}
+}
+
+/* `check --json`; PowerShell writes a byte order mark in front, and UTF-16 if it is old. */
+static enum status read_host_file(struct inspection *i, struct err *e)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	json_error_t why;
+	size_t len = 0, at;
+	json_t *doc;
+	enum status st = driver_bytes_of_file(i->o->host, &bytes, &len, e);
+
+	if (st)
+		return st;
+	at = len > 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
+	doc = json_loadb((const char *)bytes + at, len - at, 0, &why);
+	if (!doc)
+		return err_set(e, ST_INPUT, "%s: is no JSON in UTF-8: line %d: %s", i->o->host,
+			       why.line, why.text);
+	i->facts = json_incref(json_object_get(doc, "machine"));
+	i->context = json_incref(json_object_get(doc, "context"));
+	i->ci = json_deep_copy(json_object_get(doc, "code_integrity"));
+	if (i->ci)
+		forget_other_driver(i->ci,
+				    json_object_get(json_object_get(doc, "driver"), "sha256"),
+				    json_object_get(i->driver, "sha256"));
+	json_decref(doc);
+	if (!json_is_object(i->facts))
+		return err_set(e, ST_INPUT, "%s: is not the output of 'check --json'", i->o->host);
+	return ST_OK;
+}
+
+static enum status describe_here(const struct cli *cli, struct inspection *i, struct err *e)
+{
+	const enum status st = host_describe(cli->argc, cli->argv, &i->facts, e);
+
+	if (st)
+		return st;
+	if (context_of_host(&i->context, NULL))
+		i->context = NULL;
+	i->ci = ci_host_json(&i->subject);
+	return i->ci ? ST_OK : err_nomem(e);
+}
+
+/* In the place of what the host itself said of a policy of that name. */
+static void replace_policy(json_t *ci, json_t *one)
+{
+	json_t *list = json_object_get(ci, "policy_files"), *old;
+	const char *id = json_string_value(json_object_get(one, "id"));
+	size_t i;
+
+	if (id && ci_same_id(id, CI_POLICY_BLOCKLIST)) {
+		json_object_set_new(ci, "block_list", one);
+		return;
+	}
+	if (!list) {
+		list = json_array();
+		json_object_set_new(ci, "policy_files", list);
+	}
+	json_array_foreach(list, i, old)
+	{
+		const char *other = json_string_value(json_object_get(old, "id"));
+
+		if (id && other && ci_same_id(id, other)) {
+			json_array_set_new(list, i, one);
+			return;
+		}
+	}
+	json_array_append_new(list, one);
+}
+
+/* A policy is called like its file; the list of vulnerable drivers has a name of its own. */
+static void policy_name_of(const char *path, char ret[static CI_GUID_SIZE])
+{
+	const char *slash = strrchr(path, '/'), *back = strrchr(path, '\\');
+	const char *name = slash > back ? slash + 1 : back ? back + 1 : path;
+
+	snprintf(ret, CI_GUID_SIZE, "%s", *name == '{' ? name : CI_POLICY_BLOCKLIST);
+}
+
+static enum status read_policies(struct inspection *i, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t k = 0; k < i->o->policies.count && !st; k++) {
+		const char *path = i->o->policies.at[k];
+		_cleanup_free_ uint8_t *bytes = NULL;
+		char id[CI_GUID_SIZE];
+		size_t len;
+
+		st = driver_bytes_of_file(path, &bytes, &len, e);
+		if (st)
+			return st;
+		policy_name_of(path, id);
+		if (!json_is_object(i->ci)) {
+			json_decref(i->ci);
+			i->ci = json_object();
+		}
+		replace_policy(i->ci, ci_policy_json(id, path, bytes, len, &i->subject));
+	}
+	return st;
+}
+
+/*
+ * What is told
+ */
+
+static void print_signer(const json_t *s)
+{
+	const json_t *chain = json_object_get(s, "chain"),
+		     *covers = json_object_get(s, "covers_file");
+	const char *time = json_string_value(json_object_get(s, "time"));
+	const char *root = json_string_value(json_object_get(s, "root"));
+	char text[512];
+	const char *name = json_string_value(json_object_get(s, "name"));
+
+	text_printable(name ? name : "unnamed", text, sizeof(text));
+	printf("signature: %s (%s%s%s%s)\n", text, json_string_value(json_object_get(s, "class")),
+	       json_is_true(json_object_get(s, "nested")) ? ", nested" : "",
+	       json_is_true(json_object_get(s, "whql")) ? ", usage 1.3.6.1.4.1.311.10.3.5" : "",
+	       json_is_true(json_object_get(s, "attestation")) ? ", usage 1.3.6.1.4.1.311.10.3.5.1"
+							       : "");
+	for (size_t i = 1; i < json_array_size(chain); i++) {
+		text_printable(json_string_value(json_array_get(chain, i)), text, sizeof(text));
+		printf("  issued by: %s\n", text);
+	}
+	text_printable(root ? root : "unknown", text, sizeof(text));
+	printf("  root: %s\n", text);
+	printf("  time stamp: %s\n", time ? time : "none");
+	printf("  over this file: %s, by its %s\n",
+	       json_is_null(covers)   ? "not checked"
+	       : json_is_true(covers) ? "yes"
+				      : "no",
+	       json_string_value(json_object_get(s, "digest")));
+}
+
+static void print_inspection(const struct inspection *i)
+{
+	const json_t *signers = json_object_get(i->driver, "signers"), *one;
+	const json_t *reasons = json_object_get(i->forecast, "reasons");
+	const char *version = json_string_value(json_object_get(i->driver, "version"));
+	struct err line = ERR_INIT;
+	char text[1024];
+	size_t k;
+
+	text_printable(json_string_value(json_object_get(i->driver, "path")), text, sizeof(text));
+	printf("%s: %s%s\n", text, version ? "WinPmem " : "a version that is not known",
+	       version ? version : "");
+	printf("SHA-256: %s\n", json_string_value(json_object_get(i->driver, "sha256")));
+	json_array_foreach(signers, k, one) print_signer(one);
+	if (!json_array_size(signers))
+		puts("signature: none");
+	if (!json_is_object(i->forecast))
+		return;
+	json_array_foreach(reasons, k, one)
+	{
+		text_printable(json_string_value(json_object_get(one, "text")), text, sizeof(text));
+		printf("note: %s\n", text);
+	}
+	driver_forecast_text(i->forecast, &line);
+	text_printable(line.message, text, sizeof(text));
+	printf("forecast: %s\n", text);
+}
+
+static enum status print_inspection_json(const struct inspection *i, struct err *e)
+{
+	json_t *doc = json_pack("{s:s, s:O}", "schema", JSON_SCHEMA("driver-inspect"), "driver",
+				i->driver);
+
+	if (doc && json_is_object(i->forecast)) {
+		json_object_set(doc, "driver_policy", i->policy);
+		json_object_set(doc, "code_integrity", i->ci);
+		json_object_set(doc, "forecast", i->forecast);
+	}
 	return json_print(doc, JSON_INDENT(1), e);
 }
 
-static void print_entry(const struct winpmem_entry *x)
+static enum status judge_driver(const struct cli *cli, struct inspection *i, struct err *e)
 {
-	printf("%s: %s%s\n", x->name,
-	       x->running   ? "loaded"
-	       : x->service ? "a service that is not running"
-			    : "a folder without a service",
-	       x->in_use ? ", in use by a running ramseal"
-	       : x->kept
-		       ? ", left on purpose (\"ramseal driver unload\" removes it)"
-		       : ", left by a run that was killed (\"ramseal driver cleanup\" removes it)");
-}
-
-static enum status driver_status(const struct driver_command *o, struct err *e)
-{
-	_cleanup_winpmem_entries_ struct winpmem_entries l = { 0 };
-	const enum status st = winpmem_entries_list(o->folder, &l, e);
-
-	if (st)
-		return st;
-	if (o->json)
-		return driver_print_json(&l, e);
-	printf("memory device: %s\n", winpmem_is_loaded() ? "there is one" : "none");
-	printf("built-in driver: %s\n", winpmem_is_built_in() ? "yes" : "none");
-	for (size_t i = 0; i < l.count; i++)
-		print_entry(&l.at[i]);
-	return ST_OK;
-}
-
-static enum status driver_load(const struct driver_command *o, const char *file, struct err *e)
-{
-	const struct winpmem_load what = {
-		.path = file, .folder = o->folder, .risk = o->risk, .nt = nt_here()
-	};
-	struct winpmem_service *s = NULL;
 	enum status st;
 
-	if (winpmem_is_loaded())
-		return err_set(e, ST_SYSTEM,
-			       "a memory driver is already loaded; see \"ramseal driver status\"");
-	st = winpmem_service_load(&what, &s, e);
+	/* Elsewhere there is no host to forecast for. */
+	if (!i->o->host && !host_windows_build())
+		return ST_OK;
+	st = i->o->host ? read_host_file(i, e) : describe_here(cli, i, e);
+	if (!st)
+		st = read_policies(i, e);
 	if (st)
 		return st;
-	log_result_with(JSON_FIELDS(field_json("driver", driver_service_json(s))), "driver-loaded",
-			"%s is loaded as %s", winpmem_service_file(s)->path,
-			winpmem_service_name(s));
-	winpmem_service_keep(s);
-	return ST_OK;
+	i->policy = driver_policy_json(i->facts, i->context);
+	i->forecast =
+		i->policy ? driver_forecast_json(&(struct forecast_input){ .driver = i->driver,
+									   .facts = i->facts,
+									   .policy = i->policy,
+									   .context = i->context,
+									   .ci = i->ci })
+			  : NULL;
+	return i->forecast ? ST_OK : err_nomem(e);
 }
 
-/* All that are kept, or all that are not. The last failure is told, after all were tried. */
-static enum status remove_entries(const struct driver_command *o, bool kept, struct err *e)
+static enum status inspect_driver(const struct cli *cli, const char *path, struct inspection *i,
+				  struct err *e)
 {
-	_cleanup_winpmem_entries_ struct winpmem_entries l = { 0 };
-	enum status st = winpmem_entries_list(o->folder, &l, e);
-	size_t removed = 0;
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t len = 0;
+	enum status st = driver_bytes_of_file(path, &bytes, &len, e);
 
-	if (st)
-		return st;
-	for (size_t i = 0; i < l.count; i++) {
-		const struct winpmem_entry *x = &l.at[i];
-		enum status one;
+	if (!st)
+		st = driver_describe(path, bytes, len, &i->driver, e);
+	if (!st)
+		st = driver_subject(bytes, len, &i->subject, e);
+	return st ? st : judge_driver(cli, i, e);
+}
 
-		if (x->in_use || x->kept != kept)
-			continue;
-		one = winpmem_entry_remove(x, o->folder, e);
-		if (one) {
-			st = one;
-			continue;
-		}
-		removed++;
-		log_result_with(JSON_FIELDS(field_text("name", x->name)), "driver-removed",
-				"%s is removed", x->name);
+static enum exit_code inspection_code(const json_t *forecast)
+{
+	if (!json_is_object(forecast))
+		return EXIT_COMPLETE;
+	switch (driver_forecast_verdict(forecast)) {
+	case FORECAST_RESTARTS:
+		return EXIT_RESTARTS;
+	case FORECAST_UNKNOWN:
+		return EXIT_UNKNOWN;
+	case FORECAST_BLOCKED:
+		return EXIT_NO_SOURCE;
+	default:
+		return EXIT_COMPLETE;
 	}
-	if (!st && !removed)
-		log_result("nothing-to-remove", "there is nothing to remove");
+}
+
+static enum status run_inspect(struct cli *cli, const char *path, struct err *e)
+{
+	struct inspection i = { .o = cli->values };
+	enum status st;
+
+	cage_command(cli, false);
+	st = inspect_driver(cli, path, &i, e);
+	if (!st && i.o->json)
+		st = print_inspection_json(&i, e);
+	else if (!st)
+		print_inspection(&i);
+	cli->answer = inspection_code(i.forecast);
+	inspection_deinit(&i);
 	return st;
 }
 
@@ -149,14 +379,22 @@ static enum status driver_run(struct cli *cli, struct err *e)
 	const struct driver_command *o = cli->values;
 	const char *action = cli->operands[0];
 	const char *file = cli->n_operands > 1 ? cli->operands[1] : NULL;
+	const bool inspect = !strcmp(action, "inspect");
 
+	if (inspect && !file)
+		return cli_usage(cli, e, "inspect needs the driver's file");
+	if (inspect && o->policies.count && !o->host && !host_windows_build())
+		return cli_usage(cli, e, "--policy needs --host");
+	if (inspect)
+		return run_inspect(cli, file, e);
 	if (file && strcmp(action, "load") != 0)
 		return cli_usage(cli, e, "%s takes no file", action);
-	if (!strcmp(action, "status"))
-		return driver_status(o, e);
-	if (!strcmp(action, "load"))
-		return driver_load(o, file, e);
-	if (!strcmp(action, "unload") || !strcmp(action, "cleanup"))
-		return remove_entries(o, !strcmp(action, "unload"), e);
+	if (o->host || o->policies.count)
+		return cli_usage(cli, e, "--%s is for inspect", o->host ? "host" : "policy");
+#ifdef _WIN32
+	for (const char *const *known = actions; *known; known++)
+		if (!strcmp(action, *known))
+			return driver__run_loaded(o, action, file, e);
+#endif
 	return cli_usage(cli, e, "unknown action \"%s\"", action);
 }

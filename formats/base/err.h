@@ -60,7 +60,10 @@
 	X(EXIT_STATEMENT, 11,                                                                      \
 	  "does not match its statement or log, or has no trusted signature (verify)")             \
 	X(EXIT_RUNNING, 12, "an acquisition is still running on this machine (acquire, status)")   \
-	X(EXIT_DIED, 13, "the acquisition died without reporting why (status, stop)")
+	X(EXIT_DIED, 13, "the acquisition died without reporting why (status, stop)")              \
+	X(EXIT_RESTARTS, 14,                                                                       \
+	  "the driver will load, and restart the host's evaluation (driver inspect)")              \
+	X(EXIT_UNKNOWN, 15, "whether the driver will load cannot be known (driver inspect)")
 
 enum status {
 #define X(name, code, text) name,

@@ -92,6 +92,7 @@ void acquire_close_source(struct drv *d); /* NULL is fine */
  */
 struct acquire_base {
 	struct driver_session *driver;
+	json_t *forecast, *code_integrity; /* driver_forecast_here(); NULL: no driver was loaded */
 	struct drv *source;
 	struct reading reading; /* the watchdog over it */
 	struct memory_changes changes;

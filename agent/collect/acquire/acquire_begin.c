@@ -96,6 +96,10 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 		json_object_set_new(doc, "withheld", changes_withheld_json(&a->base.changes));
 	if (a->base.driver)
 		json_object_set_new(doc, "driver", driver_session_json(a->base.driver));
+	if (json_is_object(a->base.forecast))
+		json_object_set(doc, "driver_forecast", a->base.forecast);
+	if (json_is_object(a->base.code_integrity))
+		json_object_set(doc, "code_integrity", a->base.code_integrity);
 	if (a->files.list.n_remarks)
 		json_object_set_new(doc, "volumes", volume_remarks_json(&a->files.list));
 	json_object_set_new(doc, "level", json_integer(a->o->level.level));

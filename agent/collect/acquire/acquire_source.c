@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/collect/acquire/acquire.h"
+#include "agent/collect/acquire/driver_forecast.h"
 #include "agent/collect/acquire/summary.h"
 #include "agent/collect/capture/manifest.h"
 #include "agent/collect/host/host.h"
@@ -111,11 +112,33 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 	return ST_OK;
 }
 
+/* Before the driver is loaded: that can change what this host will load from then on. */
+static enum status tell_forecast(const struct acquire_options *o, struct acquire_base *b,
+				 struct err *e)
+{
+	const enum status st =
+		driver_forecast_here(&o->driver, o->source, &b->forecast, &b->code_integrity, e);
+	struct err text = ERR_INIT;
+
+	if (st || !json_is_object(b->forecast))
+		return st;
+	driver_forecast_text(b->forecast, &text);
+	if (driver_forecast_verdict(b->forecast) == FORECAST_LOADS)
+		log_info_with(JSON_FIELDS(field_json("forecast", json_incref(b->forecast))),
+			      "driver-forecast", "the driver %s", text.message);
+	else
+		log_warning_with(JSON_FIELDS(field_json("forecast", json_incref(b->forecast))),
+				 "driver-forecast", "the driver %s", text.message);
+	return ST_OK;
+}
+
 enum status acquire_open(const struct cli *cli, const struct acquire_options *o, size_t *spool,
 			 struct acquire_base *b, struct err *e)
 {
-	enum status st = driver_session_begin(&o->driver, o->source, &b->driver, e);
+	enum status st = tell_forecast(o, b, e);
 
+	if (!st)
+		st = driver_session_begin(&o->driver, o->source, &b->driver, e);
 	if (!st)
 		st = acquire_open_source(o, &b->source, e);
 	if (st)
@@ -129,6 +152,8 @@ enum status acquire_open(const struct cli *cli, const struct acquire_options *o,
 void acquire_close(struct acquire_base *b)
 {
 	free(b->output);
+	json_decref(b->forecast);
+	json_decref(b->code_integrity);
 	memory_changes_deinit(&b->changes);
 	host_limits_deinit(&b->limits);
 	share_end();

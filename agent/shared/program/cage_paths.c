@@ -18,6 +18,7 @@ static bool names_a_path(const char *value)
 void cage_each_path(const struct cli *cli,
 		    void (*fn)(void *arg, const struct option_def *o, const char *path), void *arg)
 {
+	const struct operands_def *operands = &cli->command->operands;
 	const struct option_def *o;
 	size_t at;
 
@@ -32,6 +33,8 @@ void cage_each_path(const struct cli *cli,
 		for (size_t k = 0; o->kind == OPTION_STRINGS && k < several->count; k++)
 			fn(arg, o, several->at[k]);
 	}
-	for (size_t i = 0; names_a_path(cli->command->operands.text) && i < cli->n_operands; i++)
-		fn(arg, NULL, cli->operands[i]);
+	/* "inspect FILE.sys": what is chosen from a list is no path. */
+	if (names_a_path(operands->text) || (operands->choices && strstr(operands->text, "FILE")))
+		for (size_t i = operands->choices != NULL; i < cli->n_operands; i++)
+			fn(arg, NULL, cli->operands[i]);
 }
