@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * One sentence for an error number of OpenSCManager(), CreateService() or StartService(), without a
- * full stop. NULL: there is no advice for it. Static.
+ * One sentence for an error number of OpenSCManager(), CreateService() or StartService(), or for an
+ * NTSTATUS, without a full stop. NULL: there is no advice for it. Static.
  */
 const char *driver_advice(uint32_t error);
 

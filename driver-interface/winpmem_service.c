@@ -25,6 +25,9 @@
 /* How long others may keep the service database. */
 #define LOCKED_MS    60000
 
+/* NTSTATUS: from here on they are errors (ntstatus.h). */
+#define FIRST_STATUS 0xc0000000
+
 /* A closed console leaves 5 s until the program is ended; sealing gets most of them. */
 #define EMERGENCY_MS 3000
 
@@ -143,6 +146,8 @@ enum status winpmem__advise(struct err *e, DWORD code, const char *what)
 
 	if (!advice)
 		return err_from_win32(e, st, code, "%s", what);
+	if (code >= FIRST_STATUS)
+		return err_set(e, st, "%s (status 0x%08lx): %s", what, (unsigned long)code, advice);
 	return err_set(e, st, "%s (error %lu): %s", what, (unsigned long)code, advice);
 }
 
@@ -275,6 +280,19 @@ static DWORD start_service(SC_HANDLE service)
 	return error;
 }
 
+/* Where Windows has no number of its own for it, the service may have kept the driver's. */
+static DWORD start_failure(SC_HANDLE service, DWORD error)
+{
+	SERVICE_STATUS status;
+
+	if ((error != ERROR_MR_MID_NOT_FOUND && error != ERROR_SERVICE_SPECIFIC_ERROR) ||
+	    !QueryServiceStatus(service, &status))
+		return error;
+	if (status.dwWin32ExitCode == ERROR_SERVICE_SPECIFIC_ERROR)
+		return status.dwServiceSpecificExitCode;
+	return status.dwWin32ExitCode ? status.dwWin32ExitCode : error;
+}
+
 static enum status make_service(struct winpmem_service *s, struct err *e)
 {
 	_cleanup_free_ wchar_t *path = kernel_path(s->copy);
@@ -299,7 +317,9 @@ static enum status make_service(struct winpmem_service *s, struct err *e)
 			"the driver did not start and left its device (error %lu): reading that "
 			"stops Windows, so restart Windows before the next try",
 			(unsigned long)error);
-	return error ? winpmem__advise(e, error, "the driver cannot be loaded") : ST_OK;
+	return error ? winpmem__advise(e, start_failure(s->service, error),
+				       "the driver cannot be loaded")
+		     : ST_OK;
 }
 
 /*

@@ -11,6 +11,22 @@
 /* CreateDirectory() wants room for a file name of 8.3 besides; so everything is kept below that. */
 #define SHORT_PATH (MAX_PATH - 12)
 
+/*
+ * Some texts have room for what the caller knows, "The operating system cannot run %1.": three dots
+ * say that something is missing.
+ */
+static void drop_inserts(wchar_t *text, size_t size)
+{
+	for (wchar_t *at = wcschr(text, '%'); at; at = wcschr(at + 1, '%')) {
+		const size_t digits = wcsspn(at + 1, L"0123456789");
+
+		if (!digits || wcslen(text) + 4 > size)
+			continue;
+		memmove(at + 3, at + 1 + digits, (wcslen(at + 1 + digits) + 1) * sizeof(*at));
+		wmemcpy(at, L"...", 3);
+	}
+}
+
 /* The system's text of an error, without its full stop and line end; false if it has none. */
 static bool describe_win32_error(DWORD code, DWORD language, char *ret, size_t size)
 {
@@ -18,6 +34,10 @@ static bool describe_win32_error(DWORD code, DWORD language, char *ret, size_t s
 	int n = (int)FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS,
 				    NULL, code, language, wide, ARRAY_SIZE(wide), NULL);
 
+	if (n > 0) {
+		drop_inserts(wide, ARRAY_SIZE(wide));
+		n = (int)wcslen(wide);
+	}
 	while (n > 0 && wcschr(L"\r\n .", wide[n - 1]))
 		n--;
 	n = n > 0 ? WideCharToMultiByte(CP_UTF8, 0, wide, n, ret, (int)size - 1, NULL, NULL) : 0;

@@ -131,6 +131,22 @@ TEST(errors_have_words_and_the_number)
 	CHECK_HAS(e.message, "(error 5)");
 }
 
+/* "The operating system cannot run %1." says nothing of what it cannot run. */
+TEST(texts_with_room_for_a_name_have_dots_there)
+{
+	size_t dots = 0;
+
+	for (DWORD code = 1; code < 2000; code++) {
+		struct err e = ERR_INIT;
+
+		err_from_win32(&e, ST_INPUT, code, "x");
+		if (strpbrk(e.message, "%"))
+			fail_msg("%lu: %s", (unsigned long)code, e.message);
+		dots += strstr(e.message, "...") != NULL;
+	}
+	assert_int_not_equal(dots, 0);
+}
+
 /* --- files --------------------------------------------------------------------------------- */
 
 static void write_and_read(const char *path)
@@ -744,6 +760,7 @@ int main(void)
 		cmocka_unit_test(long_paths_get_the_prefix_and_lose_it_again),
 		cmocka_unit_test(long_paths_of_a_share_get_the_other_prefix),
 		cmocka_unit_test(errors_have_words_and_the_number),
+		cmocka_unit_test(texts_with_room_for_a_name_have_dots_there),
 		cmocka_unit_test(names_of_other_languages_and_long_ones_work),
 		cmocka_unit_test(a_folder_is_no_file),
 		cmocka_unit_test(offsets_beyond_4_gib_hold),
