@@ -38,4 +38,11 @@ enum status driver_bytes_of_file(const char *path, uint8_t **ret, size_t *ret_le
 enum status driver_describe(const char *path, const void *p, size_t len, json_t **ret,
 			    struct err *e);
 
+/*
+ * "Somebody, and Somebody else (nested)": all names in `signers` of such a driver, or the `signer`
+ * that Windows names, or "no signer known".
+ */
+#define DRIVER_SIGNERS_MAX 256
+void driver_signers_text(const json_t *driver, char ret[static DRIVER_SIGNERS_MAX]);
+
 #endif
