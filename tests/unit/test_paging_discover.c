@@ -150,14 +150,12 @@ TEST(bytes_of_one_process_hide_no_other)
 		bool pid; /* else its name */
 		size_t at;
 		uint8_t byte;
-		bool alone; /* it is itself not in the list */
 	} lies[] = {
-		{ 1, false, 0, 1, false },   { 1, false, 3, 0x1f, false },
-		{ 1, false, 0, 0, false },   { 1, false, 7, 0x7f, false },
-		{ 3, false, 0, 2, false },   { 0, false, 4, 'E', false },
-		{ 0, false, 0, 's', false }, { 2, false, 0, 0, false },
-		{ 1, true, 0, 0x5d, true },  { 3, true, 0, 0x3d, true },
-		{ 0, true, 0, 8, false },    { 1, true, 7, 1, true },
+		{ 1, false, 0, 1 },    { 1, false, 3, 0x1f }, { 1, false, 0, 0 },
+		{ 1, false, 7, 0x7f }, { 3, false, 0, 2 },    { 0, false, 4, 'E' },
+		{ 0, false, 0, 's' },  { 2, false, 0, 0 },    { 1, true, 0, 0x5d },
+		{ 3, true, 0, 0x3d },  { 0, true, 0, 8 },     { 1, true, 7, 1 },
+		{ 0, true, 0, 5 },     { 0, true, 5, 1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
@@ -178,7 +176,31 @@ TEST(bytes_of_one_process_hide_no_other)
 		for (size_t k = 0; k < w.count; k++)
 			if (k != lies[i].process)
 				check_listed(&w.p[k]);
-		assert_int_equal(d.list.count, w.count - lies[i].alone);
+		assert_int_equal(d.list.count, w.count);
+		assert_int_equal(d.hidden, 0);
+		end();
+	}
+}
+
+/* Taken out of the list, or with links that lead nowhere, System is not where the list begins. */
+TEST(list_is_found_without_system)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		struct machine_windows w = windows_10();
+		struct discover_hints h = { 0 };
+		uint64_t link;
+
+		w.kdbg = MACHINE_KDBG_PLAIN;
+		w.p[0].unlinked = k & 1;
+		machine_windows(&m, &w);
+		link = w.p[0].object + w.pid + 8;
+		machine_u64_va(&m, w.p[0].dtb, link, k & 2 ? 0xffffc00000000000 : link);
+		machine_u64_va(&m, w.p[0].dtb, link + 8, k & 2 ? 0xffffc00000000000 : link);
+		look(&h, NULL);
+		assert_int_equal(d.windows.offsets.pid, w.pid);
+		assert_int_equal(d.windows.system_process, w.p[0].object);
+		for (size_t i = 1; i < w.count; i++)
+			check_listed(&w.p[i]);
 		end();
 	}
 }
@@ -1437,6 +1459,7 @@ int main(void)
 		cmocka_unit_test(windows_processes_are_found_without_symbols),
 		cmocka_unit_test(eprocess_fields_of_other_versions_are_found_too),
 		cmocka_unit_test(bytes_of_one_process_hide_no_other),
+		cmocka_unit_test(list_is_found_without_system),
 		cmocka_unit_test(system_and_half_of_the_others_can_have_any_name),
 		cmocka_unit_test(list_without_names_is_kept),
 		cmocka_unit_test(unlinked_process_is_found_by_the_scan),

@@ -22,6 +22,7 @@
 #define SYSTEM_PID     4
 #define USER_DTB_FIRST 0x30
 #define IMAGE_NAME_LEN 15
+#define PROCESS_OBJECT 3
 
 /* What of an EPROCESS is there: whole pages may be missing behind its end. */
 struct eprocess {
@@ -261,6 +262,18 @@ static void find_name(struct windows_kernel *k, const struct eprocess *system,
 	}
 }
 
+/*
+ * A PID that no process can have is what a rootkit writes to have one passed over; an object of
+ * type ProcessObject (wdm.h, DISPATCHER_HEADER) with a root is a process all the same.
+ */
+static bool is_of_process(const struct eprocess *p, uint32_t pid)
+{
+	uint64_t dtb;
+
+	return pid_is_sound(eprocess_field(p, pid)) ||
+	       ((p->bytes[0] & 0x7f) == PROCESS_OBJECT && dtb_of(p, &dtb));
+}
+
 static enum link_kind read_eprocess(const struct process_ring *r, uint64_t link,
 				    struct process *ret)
 {
@@ -270,8 +283,7 @@ static enum link_kind read_eprocess(const struct process_ring *r, uint64_t link,
 
 	if (is_in_windows_image(k, link))
 		return LINK_HEAD; /* PsActiveProcessHead */
-	if (!load_eprocess(r->v, link - o->links, &p) ||
-	    !pid_is_sound(eprocess_field(&p, o->pid)) ||
+	if (!load_eprocess(r->v, link - o->links, &p) || !is_of_process(&p, o->pid) ||
 	    (o->name && !range_fits(o->name, IMAGE_NAME_LEN, p.len)))
 		return LINK_BAD;
 	ret->object = p.va;
@@ -347,8 +359,6 @@ static void find_user_dtb(const struct virt *v, struct windows_kernel *k, struct
  * the structure begins is told by its own beginning, a DISPATCHER_HEADER of a process (wdm.h:
  * Type is ProcessObject, 3) with a root behind it that names itself.
  */
-#define PROCESS_OBJECT 3
-
 static bool is_process(const struct virt *v, uint64_t va)
 {
 	uint8_t start[DTB_OFFSET + 8], page[PAGE_SIZE];
@@ -361,33 +371,66 @@ static bool is_process(const struct virt *v, uint64_t va)
 	       self_map_index(page, dtb, v->ignore) != NO_INDEX;
 }
 
-static bool find_by_head(const struct virt *v, struct windows_kernel *k)
+/* `link` is in the list, as a neighbour of the head: where its process begins. */
+static bool find_beside_head(const struct virt *v, const struct windows_kernel *k, bool last,
+			     uint64_t *ret)
 {
 	uint64_t link, back, pid;
 
-	if (!k->kdbg.va || !virt_u64(v, k->kdbg.processes, &link) || !paging__is_pointer(v, link) ||
-	    !virt_u64(v, link + 8, &back) || back != k->kdbg.processes ||
-	    !virt_u64(v, link - 8, &pid) || !pid_is_sound(pid))
+	if (!k->kdbg.va || !virt_u64(v, k->kdbg.processes + 8 * last, &link) ||
+	    !paging__is_pointer(v, link) || !virt_u64(v, link + 8 * !last, &back) ||
+	    back != k->kdbg.processes || !virt_u64(v, link - 8, &pid))
 		return false;
 	for (uint32_t off = PID_FIRST; off < EPROCESS_MAX; off += 8) {
 		const uint64_t va = link - 8 - off;
 
 		if (va % 16 || !is_process(v, va))
 			continue;
-		k->system_process = va;
+		*ret = va;
 		return true;
 	}
 	return false;
 }
 
-static bool find_system(const struct virt *v, struct windows_kernel *k, struct pe_file *file)
+static bool find_by_export(const struct virt *v, const struct windows_kernel *k,
+			   struct pe_file *file, uint64_t *ret)
 {
 	uint64_t variable;
 
-	return (pe_export(v, k->base, file, "PsInitialSystemProcess", &variable) &&
-		virt_u64(v, variable, &k->system_process) &&
-		paging__is_pointer(v, k->system_process)) ||
-	       find_by_head(v, k);
+	return pe_export(v, k->base, file, "PsInitialSystemProcess", &variable) &&
+	       virt_u64(v, variable, ret) && paging__is_pointer(v, *ret);
+}
+
+static bool find_eprocess_offsets(const struct virt *v, struct windows_kernel *k, uint64_t va,
+				  struct eprocess *first, struct members *m)
+{
+	return load_eprocess(v, va, first) &&
+	       (find_links(v, k, first, false, m) || find_links(v, k, first, true, m));
+}
+
+/*
+ * Where to begin, and what its fields are. System can be taken out of the list, or its links can
+ * lead nowhere: then the list begins with another one.
+ */
+static bool find_first_process(const struct virt *v, struct windows_kernel *k, struct pe_file *file,
+			       struct eprocess *first, struct members *m)
+{
+	uint64_t va;
+
+	if (find_by_export(v, k, file, &va)) {
+		k->system_process = va;
+		if (find_eprocess_offsets(v, k, va, first, m))
+			return true;
+	}
+	for (unsigned last = 0; last < 2; last++) {
+		if (!find_beside_head(v, k, last, &va) ||
+		    !find_eprocess_offsets(v, k, va, first, m))
+			continue;
+		if (!k->system_process || eprocess_field(first, k->offsets.pid) == SYSTEM_PID)
+			k->system_process = va;
+		return true;
+	}
+	return false;
 }
 
 enum status windows_processes(const struct virt *v, struct windows_kernel *k, struct pe_file *file,
@@ -395,7 +438,7 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k, st
 {
 	_cleanup_free_ struct eprocess *others = malloc(MEMBERS_MAX * sizeof(*others));
 	struct members m = { .at = others };
-	struct eprocess system;
+	struct eprocess first;
 	enum status st;
 
 	*ret = (struct process_list){ 0 };
@@ -403,18 +446,18 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k, st
 		return err_nomem(e);
 	k->offsets = (struct windows_offsets){ .dtb = DTB_OFFSET };
 	k->head = 0;
-	if (!pe_is_ntoskrnl(v, k->base, file, &k->size) || !find_system(v, k, file) ||
-	    !load_eprocess(v, k->system_process, &system) ||
-	    (!find_links(v, k, &system, false, &m) && !find_links(v, k, &system, true, &m)))
+	k->system_process = 0;
+	if (!pe_is_ntoskrnl(v, k->base, file, &k->size) ||
+	    !find_first_process(v, k, file, &first, &m))
 		return ST_OK;
-	find_name(k, &system, &m);
-	/* System is the first process; what is before it is the head. */
-	if (is_in_windows_image(k, eprocess_field(&system, k->offsets.links + 8)))
-		k->head = eprocess_field(&system, k->offsets.links + 8);
+	find_name(k, &first, &m);
+	/* Before the first process is the head. */
+	if (is_in_windows_image(k, eprocess_field(&first, k->offsets.links + 8)))
+		k->head = eprocess_field(&first, k->offsets.links + 8);
 	st = paging__follow_ring(
 		&(struct process_ring){
 			.v = v,
-			.start = system.va + k->offsets.links,
+			.start = first.va + k->offsets.links,
 			.read = read_eprocess,
 			.kernel = k,
 		},
