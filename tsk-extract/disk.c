@@ -2,6 +2,8 @@
 #include "tsk-extract/disk.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/base/bytes.h"
@@ -17,6 +19,20 @@ struct disk {
 	struct volume *at;
 	size_t count;
 };
+
+static void add_note(struct disk *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void add_note(struct disk *d, const char *fmt, ...)
+{
+	const struct err before = d->note;
+	char text[ERR_MESSAGE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_set(&d->note, ST_OK, "%s%s%s", before.message, before.message[0] ? "; " : "", text);
+}
 
 static enum status open_ntfs(struct reader *r, struct volume *v)
 {
@@ -188,7 +204,27 @@ static enum status add_gpt(struct disk *d, const struct gpt *g, struct err *e)
 	return st;
 }
 
-static enum status open_mbr(struct disk *d, const uint8_t *mbr, struct err *e)
+/*
+ * libtsk refuses a table of which one entry makes no sense. It counts all the same: what else the
+ * disk has, such as a GPT of a former use, is no better known.
+ */
+static enum status add_primaries(struct disk *d, const uint8_t *mbr, struct err *e)
+{
+	enum status st = ST_OK;
+
+	add_note(d, "the MBR has entries that make no sense; logical partitions are not looked "
+		    "for");
+	for (size_t i = 0; i < MBR_ENTRIES && !st; i++) {
+		const struct mbr_entry p = mbr_entry_of(mbr, i);
+
+		if (p.sectors && !p.extended)
+			st = add_volume(d, (uint64_t)p.first * 512, (uint64_t)p.sectors * 512, e);
+	}
+	return st;
+}
+
+/* `believed`: it has partitions, whatever else it has. */
+static enum status open_mbr(struct disk *d, const uint8_t *mbr, bool believed, struct err *e)
 {
 	struct tsk_window *w = NULL;
 	enum status st = tsk_window_create(d->reader, 0, d->reader->size, NULL, &w, e);
@@ -197,11 +233,42 @@ static enum status open_mbr(struct disk *d, const uint8_t *mbr, struct err *e)
 		return st;
 	st = open_volume_table(d, w, TSK_VS_TYPE_DOS, e);
 	tsk_window_destroy(w);
+	if (st == ST_NOT_MINE && believed)
+		st = add_primaries(d, mbr, e);
 	if (st)
 		return st;
 	d->table = TABLE_MBR;
 	d->mbr_signature = get_le32(mbr + 0x1b8);
 	return ST_OK;
+}
+
+static bool has_partition(const struct gpt *g, uint64_t offset)
+{
+	for (size_t i = 0; i < g->count; i++)
+		if (g->at[i].first == offset / g->sector)
+			return true;
+	return false;
+}
+
+/* What other tables of the disk say that the one that counts does not; `mbr` NULL: nothing. */
+static void compare_partition_tables(struct disk *d, const uint8_t *mbr, const struct gpt *g)
+{
+	size_t beside = 0;
+
+	for (size_t i = 0; mbr && i < MBR_ENTRIES; i++) {
+		const struct mbr_entry p = mbr_entry_of(mbr, i);
+
+		beside += p.type != MBR_TYPE_GPT && p.first && p.sectors &&
+			  !has_partition(g, (uint64_t)p.first * 512);
+	}
+	if (beside)
+		add_note(d,
+			 "the MBR has %zu partitions that the GPT does not have; they are not "
+			 "looked into",
+			 beside);
+	if (gpt_backup_differs(d->reader, g))
+		add_note(d, "the backup GPT at the end of the disk, which is sound, names other "
+			    "partitions; the primary one was taken");
 }
 
 /*
@@ -216,23 +283,23 @@ static enum status open_tables(struct disk *d, const uint8_t *mbr, struct err *e
 	enum status st = gpt_open(d->reader, &g, e), mbr_st = ST_NOT_MINE;
 
 	if (mbr && (kind == MBR_PARTITIONS || st == ST_NOT_MINE))
-		mbr_st = open_mbr(d, mbr, e);
+		mbr_st = open_mbr(d, mbr, kind == MBR_PARTITIONS, e);
 	if (mbr_st != ST_NOT_MINE) {
 		if (!st)
-			err_set(&d->note, ST_OK,
-				"the MBR has partitions, and none that says that there is a GPT: "
-				"the %s GPT is not believed (%zu partitions of a former use)",
-				g.backup ? "backup" : "primary", g.count);
+			add_note(d,
+				 "the MBR has partitions, and none that says that there is a GPT: "
+				 "the %s GPT is not believed (%zu partitions of a former use)",
+				 g.backup ? "backup" : "primary", g.count);
 		st = mbr_st;
 	} else if (!st) {
 		st = add_gpt(d, &g, e);
 		if (!g.sound)
-			err_set(&d->note, ST_OK, "the %s GPT has a wrong checksum",
-				g.backup ? "backup" : "primary");
+			add_note(d, "the %s GPT has a wrong checksum",
+				 g.backup ? "backup" : "primary");
 		else if (g.backup)
-			err_set(&d->note, ST_OK,
-				"the primary GPT cannot be read or is damaged; its backup at the "
-				"end of the disk was taken");
+			add_note(d, "the primary GPT cannot be read or is damaged; its backup at "
+				    "the end of the disk was taken");
+		compare_partition_tables(d, kind == MBR_PROTECTIVE ? mbr : NULL, &g);
 	}
 	gpt_deinit(&g);
 	return st;
@@ -271,7 +338,7 @@ static enum status look_for_volumes(struct disk *d, struct err *e)
 	else if (st == ST_NOT_MINE)
 		st = err_set(e, ST_INPUT, "holds no partition table and no known file system");
 	else if (!st && good < 512)
-		err_add(&d->note, ST_OK, "its first sector cannot be read");
+		add_note(d, "its first sector cannot be read");
 	return st;
 }
 

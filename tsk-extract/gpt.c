@@ -111,25 +111,50 @@ enum status gpt_open(struct reader *r, struct gpt *ret, struct err *e)
 	return st;
 }
 
-/*
- * Fields of an entry: UEFI 2.10, 5.2.1. One that makes no sense is more likely to be text or code
- * than a partition.
- */
+bool gpt_backup_differs(struct reader *r, const struct gpt *g)
+{
+	const uint64_t n = r->size / g->sector;
+	struct gpt other = { 0 };
+	bool differs = false;
+
+	if (!g->sound || g->backup || n < 3)
+		return false;
+	if (!open_at(r, n - 1, g->sector, &other, NULL) && other.sound) {
+		differs = other.count != g->count;
+		for (size_t i = 0; i < g->count && !differs; i++)
+			differs = g->at[i].first != other.at[i].first ||
+				  g->at[i].last != other.at[i].last;
+	}
+	gpt_deinit(&other);
+	return differs;
+}
+
+/* Fields of an entry: UEFI 2.10, 5.2.1. */
+struct mbr_entry mbr_entry_of(const uint8_t sector[static 512], size_t i)
+{
+	const uint8_t *p = sector + 446 + 16 * i;
+	struct mbr_entry e = { p[4], p[4] == 0x05 || p[4] == 0x0f || p[4] == 0x85, get_le32(p + 8),
+			       get_le32(p + 12) };
+
+	if (!e.type || !e.first)
+		e.sectors = 0;
+	return e;
+}
+
+/* An entry that makes no sense is more likely to be text or code than a partition. */
 enum mbr_kind mbr_kind_of(const uint8_t sector[static 512])
 {
 	bool any = false, protective = false;
 
 	if (get_le16(sector + 510) != 0xaa55)
 		return MBR_NONE;
-	for (size_t i = 0; i < 4; i++) {
-		const uint8_t *p = sector + 446 + 16 * i;
+	for (size_t i = 0; i < MBR_ENTRIES; i++) {
+		const struct mbr_entry p = mbr_entry_of(sector, i);
 
-		if (p[0] & 0x7f)
+		if (sector[446 + 16 * i] & 0x7f)
 			return MBR_NONE;
-		if (!p[4])
-			continue;
-		protective |= p[4] == 0xee;
-		any |= get_le32(p + 8) && get_le32(p + 12);
+		protective |= p.type == MBR_TYPE_GPT;
+		any |= p.sectors != 0;
 	}
 	return protective ? MBR_PROTECTIVE : any ? MBR_PARTITIONS : MBR_NONE;
 }

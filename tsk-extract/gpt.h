@@ -34,6 +34,9 @@ enum gpt_found { GPT_NONE, GPT_PRIMARY = 1, GPT_BACKUP = 2 };
 enum status gpt_open(struct reader *r, struct gpt *ret, struct err *e);
 void gpt_deinit(struct gpt *g);
 
+/* Whether `g` is the primary one, and a sound backup names other partitions. */
+bool gpt_backup_differs(struct reader *r, const struct gpt *g);
+
 /*
  * The MBR in front of it: UEFI 2.10, 5.2.3: one partition of type 0xEE makes it protective, and
  * 5.3.1: without one, the disk is not a GPT disk.
@@ -45,5 +48,17 @@ enum mbr_kind {
 };
 
 enum mbr_kind mbr_kind_of(const uint8_t sector[static 512]);
+
+#define MBR_ENTRIES  4
+#define MBR_TYPE_GPT 0xee
+
+/* Of one that is not used, `sectors` is 0. */
+struct mbr_entry {
+	uint8_t type;
+	bool extended; /* has others in it (Linux 6.1, include/linux/msdos_partition.h) */
+	uint32_t first, sectors;
+};
+
+struct mbr_entry mbr_entry_of(const uint8_t sector[static 512], size_t i);
 
 #endif

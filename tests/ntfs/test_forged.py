@@ -815,6 +815,37 @@ class Disks(Case):
             self.finds(old, offset=where)
             self.assertIn(f'offset={where * 512} ', self.tool('volumes', self.image).out.decode())
 
+    def test_mbr_with_an_entry_that_makes_no_sense_beside_a_gpt_of_a_former_use(self):
+        """The MBR counts all the same, and what of it can be read."""
+        old, new, first, entry = self.old_and_new()
+        wild = struct.pack('<B3sB3sII', 0, bytes(3), 7, bytes(3), 0xfffffff0, 0xffffffff)
+        for backup in (False, True):
+            if backup:
+                self.put(512, bytes(33 * 512))
+            self.put(0, bytes(446) + wild + entry + bytes(32) + b'\x55\xaa')
+            self.finds(new, 'the MBR has entries that make no sense', 'GPT is not believed')
+            self.put(0, bytes(446) + wild + bytes(48) + b'\x55\xaa')
+            r = self.cat('pagefile.sys')
+            self.assertEqual((r.code, r.out), (INPUT, b''), r.err)
+            self.assertIn('no NTFS volume', r.err)
+
+    def test_tables_that_name_other_partitions_are_told(self):
+        v = self.one(16384, 4)
+        gpt_disk(self.image, [v])
+        for where, notes in ((30000, ('the MBR has 1 partitions that the GPT does not have',)), (2048, ())):
+            self.put(462, struct.pack('<B3sB3sII', 0, bytes(3), 7, bytes(3), where, 16384))
+            self.finds(v, *notes)
+        # Two that are sound, one of them from before.
+        gpt_disk(self.image, [v, self.one(16384, 5)])
+        entries = self.bytes_at(1024, 128) + bytes(128 * 127)
+        header = bytearray(self.bytes_at(512, 92))
+        header[88:92] = struct.pack('<I', zlib.crc32(entries))
+        header[16:20] = bytes(4)
+        header[16:20] = struct.pack('<I', zlib.crc32(header))
+        self.put(512, bytes(header))
+        self.put(1024, entries)
+        self.finds(v, 'the backup GPT at the end of the disk, which is sound, names other partitions')
+
     def test_gpt_that_is_damaged(self):
         v = self.one(16384, 1)
         offset = gpt_disk(self.image, [v])[0]
