@@ -37,7 +37,9 @@ bool kpageflags_is_set(void)
 void kpageflags_open(struct kpageflags *f)
 {
 	*f = (struct kpageflags){
-		.fd = open(test_path ? test_path : "/proc/kpageflags", O_RDONLY | O_CLOEXEC),
+		/* Not to wait for a FIFO that somebody mounted there. */
+		.fd = open(test_path ? test_path : "/proc/kpageflags",
+			   O_RDONLY | O_CLOEXEC | O_NONBLOCK),
 		.block = NO_BLOCK,
 	};
 }
@@ -50,19 +52,28 @@ void kpageflags_close(struct kpageflags *f)
 }
 
 /*
- * Flags of `n` pages. The file ends behind the last page that the kernel knows (max_pfn): what
- * /proc/iomem names beyond it has no page. False if the read failed.
+ * Flags of `n` pages, of which the file has `*has`. It ends behind the last page that the kernel
+ * knows (max_pfn): what /proc/iomem names beyond it has no page. False if the read failed.
  */
-static bool read_flags(const struct kpageflags *f, uint64_t pfn, uint64_t *flags, size_t n)
+static bool read_known_flags(const struct kpageflags *f, uint64_t pfn, uint64_t *flags, size_t n,
+			     size_t *has)
 {
 	const struct pread_result r =
 		drv__pread(f->fd, pfn * sizeof(*flags), flags, n * sizeof(*flags));
 
 	if (r.error && r.error != DRV_NO_DATA)
 		return false;
-	for (size_t i = r.bytes / sizeof(*flags); i < n; i++)
+	*has = r.bytes / sizeof(*flags);
+	for (size_t i = *has; i < n; i++)
 		flags[i] = KPF_NOPAGE;
 	return true;
+}
+
+static bool read_flags(const struct kpageflags *f, uint64_t pfn, uint64_t *flags, size_t n)
+{
+	size_t has;
+
+	return read_known_flags(f, pfn, flags, n, &has);
 }
 
 /*
@@ -102,15 +113,17 @@ static struct page_status status_of_flags(struct kpageflags *f, uint64_t pfn, ui
 
 struct sample {
 	uint64_t pages, forbidden, poisoned;
-	bool impossible;
+	bool impossible, short_of; /* flags; the file ends before the pages do */
 };
 
 static void sample_flags(struct kpageflags *f, uint64_t pfn, size_t n, struct sample *s)
 {
 	uint64_t flags[SAMPLE_PAGES];
+	size_t has;
 
-	if (!read_flags(f, pfn, flags, n))
+	if (!read_known_flags(f, pfn, flags, n, &has))
 		return;
+	s->short_of |= has < n;
 	for (size_t i = 0; i < n; i++) {
 		const struct page_status is = status_of_flags(f, pfn + i, flags[i]);
 
@@ -121,7 +134,7 @@ static void sample_flags(struct kpageflags *f, uint64_t pfn, size_t n, struct sa
 	}
 }
 
-const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map)
+const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map, bool shown)
 {
 	const uint64_t step = MAX(range_list_bytes(map) / SAMPLE_PLACES / PAGE_SIZE, 1);
 	struct sample s = { 0 };
@@ -134,12 +147,17 @@ const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map)
 		for (uint64_t at = 0; at < pages; at += MAX(step, SAMPLE_PAGES))
 			sample_flags(f, first + at, (size_t)MIN(pages - at, SAMPLE_PAGES), &s);
 	}
+	/* The last page of all is in no sample for certain. */
+	if (map->count)
+		sample_flags(f, map->at[map->count - 1].last / PAGE_SIZE, 1, &s);
 	if (s.impossible)
 		return "has flags that no kernel gives";
 	if (s.pages >= SAMPLE_MIN && s.forbidden == s.pages)
 		return "forbids every page of a sample";
 	if (s.pages >= SAMPLE_MIN && s.poisoned * POISONED_PART > s.pages)
 		return "calls more pages poisoned than a machine can lose";
+	if (shown && s.short_of)
+		return "ends before the memory does that the kernel shows";
 	return NULL;
 }
 

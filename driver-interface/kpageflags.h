@@ -41,9 +41,11 @@ bool kpageflags_withhold(const struct kpageflags *f, uint64_t addr, size_t pages
 /*
  * Why a sample of the flags of `map` cannot be the kernel's; NULL if it can. Static. They forbid
  * every page; or more are poisoned than a machine can lose; or a page that is none has other flags
- * (fs/proc/page.c, stable_page_flags(): then NOPAGE is all that it has).
+ * (fs/proc/page.c, stable_page_flags(): then NOPAGE is all that it has). `shown`: the kernel itself
+ * shows this memory, and so the file goes as far: max_pfn is the end of both (kcore_ram_list() and
+ * kpageflags_read()).
  */
-const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map);
+const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map, bool shown);
 
 /* What is opened instead of /proc/kpageflags, for tests; NULL restores it. Borrowed. */
 void kpageflags_set_path(const char *path);

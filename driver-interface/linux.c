@@ -178,9 +178,20 @@ static bool is_live_path(const char *path)
 	return !statfs(path, &fs) && fs.f_type == PROC_SUPER_MAGIC;
 }
 
+/* Also what stands in the place of the kernel's own, whatever it is. */
+static bool is_own_path(const struct linux_drv *l)
+{
+	const char *own = l->drv.ops->default_path;
+
+	return is_live_path(l->drv.path) || (own && !strcmp(l->drv.path, own));
+}
+
 /* Flags that would withhold all memory, or that no kernel gives, are somebody else's. */
 static void open_flags(struct linux_drv *l)
 {
+	const struct drv_info *info = &l->drv.info;
+	/* kcore's own is the last one. */
+	const bool shown = l->drv.ops == &kcore_ops;
 	const char *why = NULL;
 
 	kpageflags_open(&l->flags);
@@ -188,8 +199,9 @@ static void open_flags(struct linux_drv *l)
 		return;
 	if (!kpageflags_is_set() && linux_file_is_odd("/proc/kpageflags"))
 		why = "is not the kernel's own";
-	else if (l->drv.info.n_maps)
-		why = kpageflags_doubt(&l->flags, &l->drv.info.maps[0].ranges);
+	else if (info->n_maps)
+		why = kpageflags_doubt(&l->flags, &info->maps[shown ? info->n_maps - 1 : 0].ranges,
+				       shown);
 	if (!why)
 		return;
 	kpageflags_close(&l->flags);
@@ -198,7 +210,7 @@ static void open_flags(struct linux_drv *l)
 
 void linux_use_flags(struct linux_drv *l, const char *otherwise)
 {
-	if (is_live_path(l->drv.path) || linux_has_system_root())
+	if (is_own_path(l) || linux_has_system_root())
 		linux_look_around(l);
 	if (is_live_path(l->drv.path) || kpageflags_is_set())
 		open_flags(l);

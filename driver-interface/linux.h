@@ -61,7 +61,8 @@ const char *linux_refusal(enum lockdown from);
 
 /*
  * Behind the map: looks around, and opens /proc/kpageflags, for a source that is the running
- * kernel's memory: a device, or a file of a proc file system; a regular file is a copy. Where it
+ * kernel's memory: a device, or a file of a proc file system; a regular file is a copy, but for one
+ * in the kernel's own place, around which is looked all the same. Where it
  * cannot be had, or is not believed, nobody can tell which pages must not be read: info.silent is
  * set, and `otherwise`, what the source does with them, becomes a note.
  */

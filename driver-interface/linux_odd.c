@@ -3,11 +3,14 @@
  * What the system's own files say of each other: /proc can be made to lie with a mount, and none of
  * it is believed alone.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "driver-interface/iomem.h"
 #include "driver-interface/linux.h"
@@ -36,12 +39,21 @@ bool linux_has_system_root(void)
 	return root[0];
 }
 
+/* A FIFO that somebody mounted there must not stop anything. */
 static FILE *open_system_file(const char *path)
 {
 	char full[512];
+	FILE *f;
+	int fd;
 
 	snprintf(full, sizeof(full), "%s%s", root, path);
-	return fopen(full, "re");
+	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	f = fdopen(fd, "r");
+	if (!f)
+		close(fd);
+	return f;
 }
 
 /*
@@ -65,6 +77,20 @@ static bool is_covered(const char *path)
 	return found;
 }
 
+/*
+ * The same as the kernel has it since 5.8 (statx(2)): mountinfo is a file of /proc, too, and
+ * something can be mounted over it.
+ */
+static bool is_mount_root(const char *path)
+{
+	char full[512];
+	struct statx x;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	return !statx(AT_FDCWD, full, 0, STATX_TYPE, &x) &&
+	       x.stx_attributes_mask & x.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
 static bool is_of_proc(const char *path)
 {
 	struct statfs fs;
@@ -74,16 +100,16 @@ static bool is_of_proc(const char *path)
 
 bool linux_file_is_odd(const char *path)
 {
-	return is_covered(path) || !is_of_proc(path);
+	return is_mount_root(path) || is_covered(path) || !is_of_proc(path);
 }
 
 static void look_at_mounts(struct linux_drv *l)
 {
-	static const char *const paths[] = { "/proc", "/proc/kcore", "/proc/iomem",
-					     "/proc/kpageflags", "/proc/kpagecount" };
+	/* /proc itself is a mount, and what it is these show. */
+	static const char *const paths[] = { "/proc/kcore", "/proc/iomem", "/proc/kpageflags",
+					     "/proc/kpagecount", "/proc/zoneinfo" };
 
-	/* /proc itself is a mount, and what it is the others show. */
-	for (size_t i = 1; i < ARRAY_SIZE(paths); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		if (linux_file_is_odd(paths[i]))
 			linux_odd(l, "%s is not the kernel's own: something is mounted over it",
 				  paths[i]);

@@ -440,8 +440,8 @@ TEST(flags_that_no_kernel_gives_are_not_believed)
 			image_u64(&flags, pfn * 8, lies[k].flags);
 		kpageflags_set_path(image_save(&flags));
 		kpageflags_open(&f);
-		assert_non_null(kpageflags_doubt(&f, &map));
-		CHECK_HAS(kpageflags_doubt(&f, &map), lies[k].why);
+		assert_non_null(kpageflags_doubt(&f, &map, false));
+		CHECK_HAS(kpageflags_doubt(&f, &map, false), lies[k].why);
 		kpageflags_close(&f);
 		/* With one that is readable: that can be, but not so many that are lost. */
 		if (lies[k].flags == (uint64_t)1 << 23 || lies[k].flags == (uint64_t)1 << 19) {
@@ -449,14 +449,78 @@ TEST(flags_that_no_kernel_gives_are_not_believed)
 			kpageflags_set_path(image_save(&flags));
 			kpageflags_open(&f);
 			if (lies[k].flags == (uint64_t)1 << 23)
-				assert_null(kpageflags_doubt(&f, &map));
+				assert_null(kpageflags_doubt(&f, &map, false));
 			else
-				CHECK_HAS(kpageflags_doubt(&f, &map), "more pages poisoned");
+				CHECK_HAS(kpageflags_doubt(&f, &map, false), "more pages poisoned");
 			kpageflags_close(&f);
 		}
 		kpageflags_set_path(NULL);
 		image_free(&flags);
 	}
+}
+
+/* Of a file that ends too early, all memory behind its end would be no memory. */
+TEST(flags_that_end_before_kcore_does_are_not_believed)
+{
+	static const uint64_t ends[] = { 0x40002, 0x40001, 0x104, 0x20000 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(ends); k++) {
+		struct image i = { 0 }, flags = { 0 };
+		struct drv *d;
+
+		image_u64(&flags, (ends[k] - 1) * 8, 0x2c);
+		kpageflags_set_path(image_save(&flags));
+		make_kcore(&i, KASLR, true);
+		d = open_image("kcore", &i);
+		kpageflags_set_path(NULL);
+		assert_int_equal(d->info.withholds, !k);
+		if (k)
+			CHECK_HAS(d->info.odd, "/proc/kpageflags ends before the memory does");
+		else
+			assert_null(d->info.odd);
+		check_ram(d);
+		drv_close(d);
+		image_free(&i);
+		image_free(&flags);
+	}
+}
+
+/* Whoever opens one waits for a writer. */
+TEST(nobody_waits_for_a_fifo_in_the_place_of_a_file)
+{
+	struct made_system s;
+	struct image i = { 0 };
+	char path[2 * TEMPORARY_MAX];
+	struct drv *d;
+
+	made_system_init(&s);
+	snprintf(path, sizeof(path), "%s/proc/zoneinfo", s.root);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	kpageflags_set_path(path);
+	d = open_in_system(&i);
+	check_ram(d);
+	kpageflags_set_path(NULL);
+	close_in_system(d, &i);
+	made_system_deinit(&s);
+}
+
+/* What mountinfo does not say, as something is mounted over that, too. /proc is a mount. */
+TEST(mounts_are_told_without_mountinfo)
+{
+	struct made_system s;
+	struct image i = { 0 };
+	char path[2 * TEMPORARY_MAX];
+	struct drv *d;
+
+	made_system_init(&s);
+	snprintf(path, sizeof(path), "%s/proc/iomem", s.root);
+	assert_int_equal(symlink("/proc", path), 0);
+	d = open_in_system(&i);
+	CHECK_HAS(d->info.odd, "/proc/iomem is not the kernel's own");
+	assert_null(strstr(d->info.odd, "/proc/kcore is"));
+	close_in_system(d, &i);
+	made_system_deinit(&s);
 }
 
 TEST(memory_is_read_in_spite_of_such_flags)
@@ -937,6 +1001,9 @@ int main(void)
 		KCORE_TEST(ram_that_iomem_does_not_name_is_acquired_too),
 		KCORE_TEST(what_the_system_says_of_its_memory_is_compared),
 		KCORE_TEST(flags_that_no_kernel_gives_are_not_believed),
+		KCORE_TEST(flags_that_end_before_kcore_does_are_not_believed),
+		KCORE_TEST(nobody_waits_for_a_fifo_in_the_place_of_a_file),
+		KCORE_TEST(mounts_are_told_without_mountinfo),
 		KCORE_TEST(memory_is_read_in_spite_of_such_flags),
 		KCORE_TEST(vmcoreinfo_tells_where_the_kernel_is),
 		KCORE_TEST(pages_that_must_not_be_read_are_not),
