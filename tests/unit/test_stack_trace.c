@@ -121,17 +121,18 @@ static void put_end(uint64_t at, uint16_t kind, uint16_t frames, uint16_t unused
 	sparse_u16(&s, at + 6, (uint16_t)(units | 5 << 8));
 }
 
-/* Of 0x90 bytes, header included. */
-static struct heap_allocation extend(enum heap_place place, uint8_t unused)
+/* Of 0x90 bytes, header included. `told`: by the byte of its header that tells of an extension. */
+static struct heap_allocation extend(enum heap_place place, uint8_t told)
 {
 	const uint64_t head = walk.l->unit;
+	const struct chunk c = { .at = BLOCK, .offset = told, .unused = told };
 	struct heap_allocation a = {
 		.address = BLOCK + head,
 		.size = 0x88,
 		.place = place,
 	};
 
-	heap__extend(&walk, BLOCK, unused, &a);
+	heap__extend(&walk, &c, &a);
 	return a;
 }
 
@@ -151,7 +152,7 @@ TEST(pointer_of_10)
 	assert_int_equal(a.frames, 0);
 	a = extend(PLACE_LFH, 0xc2);
 	assert_int_equal(a.trace, ENTRY);
-	a = extend(PLACE_VIRTUAL, 4);
+	a = extend(PLACE_VIRTUAL, 2);
 	assert_int_equal(a.address, BLOCK + 0x30);
 	assert_false(a.has_requested); /* it has another way to say it */
 	put_end(BLOCK + 0x28, 1, 0, 0, 3);
