@@ -25,6 +25,13 @@
 #define REAL_HEAPS_MAX       16
 #define REAL_HEAPS_MAGIC     UINT64_C(0x4c4d454854)
 
+/* glibc's popen() refuses the mode that Windows' needs for bytes. */
+#ifdef _WIN32
+#define REAL_HEAPS_MODE "rb"
+#else
+#define REAL_HEAPS_MODE "r"
+#endif
+
 struct real_block {
 	uint64_t address, requested;
 	uint32_t heap; /* which of .heaps */
@@ -110,7 +117,7 @@ static inline uint8_t *real_heaps_unpack(const char *folder, const char *name, c
 	FILE *in;
 
 	snprintf(command, sizeof(command), "xz -dc '%s/%s%s'", folder, name, ending);
-	in = popen(command, "r");
+	in = popen(command, REAL_HEAPS_MODE);
 	if (!in)
 		return NULL;
 	do {

@@ -57,7 +57,7 @@ class Kinds(HeapCase):
             kinds = collections.Counter(h['kind'] for h in said['heaps'])
             self.assertEqual(kinds['segment'], 1)
             for h in said['heaps']:
-                self.assertEqual(h['experimental'], h['kind'] == 'segment')
+                self.assertEqual((h['experimental'], h['refused'], h['nearest_layout']), (False, None, None))
                 self.assertEqual(h['contradictions'] + h['lost'] + h['unlinked'] + h['containers_lost'], 0)
                 if h['kind'] == 'segment':
                     self.assertEqual(h['layout'], '17763' if build < 20348 else '20348')

@@ -190,6 +190,32 @@ TEST(a_chunk_says_how_much_of_it_was_asked_for)
 	sparse_deinit(&memory);
 }
 
+/* A heap that starts as one does, and whose headers no key makes right. */
+TEST(a_heap_whose_headers_no_key_explains_is_refused)
+{
+	const struct memory_view m = sparse_view(&memory);
+	const struct heap_sources sources = { .memory = &m, .peb = PEB, .ranges = &ranges };
+	struct heaps *h;
+	struct err e = ERR_INIT;
+
+	set_up();
+	sparse_u16(&memory, PEB + 0x120, 32768 + 12345);
+	sparse_u64(&memory, HEAP + 8, UINT64_C(0x0123456789abcdef));
+	CHECK_OK(heaps_open(&sources, &h, &e), &e);
+	assert_int_equal(heaps_count(h), 1);
+	assert_int_equal(heaps_at(h, 0)->key_from, KEY_NONE);
+	assert_int_equal(heaps_at(h, 0)->refused, REFUSED_HEADERS);
+	assert_int_equal(heaps_build(h, true), 32768 + 12345);
+	assert_int_equal(heaps_build(h, false), 0);
+	heaps_close(h);
+	sparse_u32(&memory, HEAP + 0x10, 0xffeeffed);
+	CHECK_OK(heaps_open(&sources, &h, &e), &e);
+	assert_int_equal(heaps_at(h, 0)->kind, HEAP_OTHER);
+	assert_int_equal(heaps_at(h, 0)->refused, REFUSED_SIGNATURE);
+	heaps_close(h);
+	sparse_deinit(&memory);
+}
+
 /* The chain is taken up again behind it. */
 TEST(a_header_whose_sum_is_wrong_is_none)
 {
@@ -369,6 +395,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_chunk_says_how_much_of_it_was_asked_for),
+		cmocka_unit_test(a_heap_whose_headers_no_key_explains_is_refused),
 		cmocka_unit_test(a_header_whose_sum_is_wrong_is_none),
 		cmocka_unit_test(what_lies_in_a_lost_page_is_counted),
 		cmocka_unit_test(a_segment_may_end_with_pages_that_are_not_committed),

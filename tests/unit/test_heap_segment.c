@@ -397,6 +397,7 @@ TEST(every_block_of_each_layout_is_listed)
 		assert_int_equal(s->heaps, 1);
 		assert_int_equal(s->info.kind, HEAP_SEGMENT);
 		assert_string_equal(s->info.layout, kinds[k].name);
+		assert_int_equal(s->info.refused, REFUSED_NOTHING);
 		assert_int_equal(s->info.key_from, KEY_RECOVERED);
 		if (k < SIGNED_KINDS)
 			assert_int_equal(get_le64(s->info.key), KEY);
@@ -497,6 +498,73 @@ TEST(large_blocks_that_nothing_leads_to_are_not_had)
 	list(s);
 	assert_int_equal(s->stats.segments, 3);
 	assert_int_equal(heap_stats_lost(&s->stats), 0);
+	assert_false(heap_is_had(&s->info, &s->stats));
+	deinit(s);
+	free(s);
+}
+
+/* A head that no layout fits: which check failed is said, and nothing of the heap is listed. */
+TEST(what_no_layout_fits_is_refused_by_the_check_that_failed)
+{
+	static const struct {
+		uint64_t at[2];
+		uint64_t value;
+		enum heap_refusal refused;
+		const char *nearest;
+	} cases[] = {
+		{ { 0x100 + 0x38 }, HEAP + 0x1000, REFUSED_CONTEXT, NULL },
+		{ { 0x100 + 0x18, 0x1c0 + 0x18 }, HEAP + 0x3c0, REFUSED_PARTS, "17763" },
+		{ { 0x100 + 0x20 }, 0, REFUSED_PARTS, "17763" },
+		{ { 0x1c0 }, ~UINT64_C(0xfffff), REFUSED_UNITS, "17763" },
+		{ { 0x100 + 8 }, 0x20000 | 31, REFUSED_UNITS, "17763" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct setup *s = malloc(sizeof(*s));
+
+		assert_non_null(s);
+		init(s, &kinds[0]);
+		for (size_t k = 0; k < ARRAY_SIZE(cases[i].at) && cases[i].at[k]; k++)
+			sparse_u64(&s->memory, HEAP + cases[i].at[k], cases[i].value);
+		list(s);
+		assert_int_equal(s->info.refused, cases[i].refused);
+		if (cases[i].nearest)
+			assert_string_equal(s->info.nearest, cases[i].nearest);
+		else
+			assert_null(s->info.nearest);
+		assert_null(s->info.layout);
+		assert_true(s->info.experimental);
+		assert_int_equal(s->count, 0);
+		assert_false(heap_is_had(&s->info, &s->stats));
+		deinit(s);
+		free(s);
+	}
+}
+
+/* A key that is another one than what makes the blocks is no key of theirs. */
+TEST(subsegments_that_no_key_explains_are_refused)
+{
+	static const uint64_t vs[] = { FIRST + 14 * UNIT, FIRST + 150 * UNIT, SECOND + 218 * UNIT };
+	static const uint64_t lfh[] = { FIRST + 2 * UNIT, FIRST + 6 * UNIT, FIRST + 90 * UNIT,
+					SECOND + 2 * UNIT };
+	struct setup *s = malloc(sizeof(*s));
+
+	assert_non_null(s);
+	init(s, &kinds[0]);
+	list(s);
+	assert_int_equal(s->info.refused, REFUSED_NOTHING);
+	assert_false(s->info.experimental);
+	for (size_t i = 0; i < ARRAY_SIZE(lfh); i++) /* offsets */
+		sparse_u32(&s->memory, lfh[i] + 0x28, (uint32_t)(0x9e3779b9 * (i + 1)));
+	list(s);
+	assert_int_equal(s->info.refused, REFUSED_OFFSETS);
+	assert_int_equal(s->stats.containers_lost, ARRAY_SIZE(lfh));
+	assert_int_equal(invented(s), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(vs); i++) /* the first chunk's sizes */
+		sparse_u64(&s->memory, vs[i] + 0x30, UINT64_C(0x0123456789abcdef) * (i + 1));
+	list(s);
+	assert_int_equal(s->info.refused, REFUSED_CHUNKS);
+	assert_int_equal(invented(s), 0);
 	assert_false(heap_is_had(&s->info, &s->stats));
 	deinit(s);
 	free(s);
@@ -658,6 +726,8 @@ int main(void)
 		cmocka_unit_test(a_heap_whose_first_page_is_missing_is_known_by_its_segments),
 		cmocka_unit_test(large_blocks_that_nothing_leads_to_are_not_had),
 		cmocka_unit_test(without_any_head_the_key_comes_from_chunks),
+		cmocka_unit_test(what_no_layout_fits_is_refused_by_the_check_that_failed),
+		cmocka_unit_test(subsegments_that_no_key_explains_are_refused),
 		cmocka_unit_test(blocks_with_a_header_before_their_data),
 		cmocka_unit_test(some_blocks_that_begin_with_the_word_have_no_header),
 		cmocka_unit_test(hostile_heads_lists_and_trees_end),

@@ -69,6 +69,8 @@ static void check_counts(const char *name, const struct heap_info *i, const stru
 {
 	struct heap_check checks[HEAP_CHECKS];
 
+	assert_int_equal(i->refused, REFUSED_NOTHING);
+	assert_false(i->experimental);
 	if (s->contradictions || heap_stats_lost(s) || s->containers_lost || s->cut)
 		fail_msg("%s: heap 0x%" PRIx64 ": %" PRIu64 " contradictions, %" PRIu64
 			 " bytes lost, %" PRIu64 " containers",
@@ -125,7 +127,7 @@ static bool is_ntdlls(const struct real_heaps *real, const struct listed *l,
 }
 
 struct score {
-	size_t right, wrong, others;
+	uint64_t right, wrong, others;
 };
 
 static void compare(const struct real_heaps *real, const struct listed *l, struct score *ret)
@@ -176,8 +178,8 @@ static void check_set(void **state)
 	list(&real, name, &l, &heaps);
 	compare(&real, &l, &whole);
 	assert_int_equal(heaps, real.heap_count);
-	print_message("%s: %zu of %zu blocks, and %zu of ntdll's own\n", name, whole.right,
-		      real.live_count, whole.others);
+	print_message("%s: %" PRIu64 " of %" PRIu64 " blocks, and %" PRIu64 " of ntdll's own\n",
+		      name, whole.right, (uint64_t)real.live_count, whole.others);
 	assert_int_equal(whole.right, real.live_count);
 	assert_int_equal(whole.wrong, 0);
 	for (l.seed = 0; l.seed < ROUNDS; l.seed++) {
@@ -185,7 +187,8 @@ static void check_set(void **state)
 		l.missing = missing[l.seed];
 		list(&real, name, &l, &heaps);
 		compare(&real, &l, &part);
-		print_message("with %u %% of the pages missing: %zu\n", l.missing, part.right);
+		print_message("with %u %% of the pages missing: %" PRIu64 "\n", l.missing,
+			      part.right);
 		assert_int_equal(part.wrong, 0);
 	}
 	free(l.at);

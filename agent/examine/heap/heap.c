@@ -75,6 +75,7 @@ static enum status recover_heap(struct heaps *h, struct heap_info *info, struct 
 		return st;
 	info->key_from = KEY_RECOVERED;
 	info->kind = HEAP_NT;
+	info->refused = REFUSED_NOTHING;
 	return ST_OK;
 }
 
@@ -95,6 +96,7 @@ static void read_heap_key(struct heaps *h, struct heap_info *info)
 	if (heap__chunk(p, l, mask ? info->key : NULL, info->address, &c) == CHUNK_GOOD)
 		return;
 	info->key_from = KEY_NONE;
+	info->refused = REFUSED_HEADERS;
 	memset(info->key, 0, HEAP_KEY_SIZE);
 }
 
@@ -109,9 +111,11 @@ static void read_head(struct heaps *h, struct heap_info *info)
 	if (!heap__u32(p, info->address + l->segment_signature, &segment))
 		return;
 	info->kind = HEAP_OTHER;
+	info->refused = REFUSED_SIGNATURE;
 	if (segment == SEGMENT_HEAP_SIGNATURE) {
 		info->kind = HEAP_SEGMENT;
 		info->head = true;
+		info->refused = REFUSED_NOTHING;
 	}
 	if (segment != SEGMENT_SIGNATURE)
 		return;
@@ -123,6 +127,7 @@ static void read_head(struct heaps *h, struct heap_info *info)
 		return;
 	info->kind = HEAP_NT;
 	info->head = true;
+	info->refused = REFUSED_NOTHING;
 	if (heap__u32(p, info->address + l->flags, &flags))
 		info->flags = flags;
 	if (heap__u16(p, info->address + l->family[!info->old].index, &index))

@@ -3,8 +3,8 @@
  * The heaps of a Windows process (Vista to 11, x64 and x86) and what is allocated in them, read
  * from its memory alone: no symbols. The NT heap is walked: its back end, its low-fragmentation
  * front end (LFH), its blocks out of VirtualAlloc; page heap, of programs that are tested with it.
- * The segment heap of Windows 10 (from 17763) and 11 is walked in 64-bit processes, in 32-bit ones
- * it is recognised; its readers have not been tried on a real machine's memory.
+ * The segment heap of Windows 10 (from 14393) and 11 is walked in 64-bit processes, in 32-bit ones
+ * it is recognised. What no layout fits is refused (heap_info.refused).
  *
  * The memory may have holes and may be hostile. No allocation is told of without a header (or, of
  * the LFH, a bitmap) that its neighbours confirm; what can't be had is counted in bytes.

@@ -37,6 +37,13 @@ static void read_global_flag(struct heaps *h, uint64_t peb, bool wide)
 	f->known = peb && heap__u32(&h->pages, peb + (wide ? 0xbc : 0x68), &f->value);
 }
 
+/* PEB.OSBuildNumber, 16 bits, at 120 and of x86 at ac (the same sources). */
+static void read_build(struct heaps *h, uint64_t peb, bool wide)
+{
+	if (!heap__u16(&h->pages, peb + (wide ? 0x120 : 0xac), &h->build[wide]))
+		h->build[wide] = 0;
+}
+
 static enum status read_peb_heap_list(struct heaps *h, uint64_t peb, bool wide, struct err *e)
 {
 	struct heap_pages *p = &h->pages;
@@ -48,6 +55,7 @@ static enum status read_peb_heap_list(struct heaps *h, uint64_t peb, bool wide, 
 	if (!peb)
 		return ST_OK;
 	read_global_flag(h, peb, wide);
+	read_build(h, peb, wide);
 	st = add_listed_heap(h, peb + (wide ? 0x30 : 0x18), wide, e);
 	if (!heap__u32(p, peb + (wide ? 0xe8 : 0x88), &count) ||
 	    !heap__pointer(p, peb + (wide ? 0xf0 : 0x90), wide, &array) ||
@@ -59,17 +67,6 @@ static enum status read_peb_heap_list(struct heaps *h, uint64_t peb, bool wide, 
 	for (uint32_t i = 0; i < MIN(count, HEAPS_MAX) && !st; i++)
 		st = add_listed_heap(h, array + i * word, wide, e);
 	return st;
-}
-
-/*
- * PEB.OSBuildNumber, 16 bits, at 120 and of x86 at ac (the same sources). 0: it can't be had.
- */
-static uint16_t build_of(struct heaps *h, bool wide)
-{
-	const uint64_t peb = wide ? h->sources.peb : h->sources.peb32;
-	uint16_t build;
-
-	return peb && heap__u16(&h->pages, peb + (wide ? 0x120 : 0xac), &build) ? build : 0;
 }
 
 /*
@@ -151,7 +148,7 @@ static enum status follow_chain(struct heaps *h, uint64_t begin, bool wide, bool
 /* From each heap of this width, until one's leads all the way round. */
 static enum status follow_chains(struct heaps *h, bool wide, struct err *e)
 {
-	const bool certain = build_of(h, wide) >= CHAINED_FROM;
+	const bool certain = h->build[wide] >= CHAINED_FROM;
 	const size_t known = h->count;
 	unsigned entries = 0;
 	bool closed = false, any = false;

@@ -19,6 +19,21 @@ static void put_tally(const char *what, const struct heap_tally *t)
 		       t->blocks == 1 ? " " : "s", t->bytes);
 }
 
+/* What is not walked, with what tells that a newer Windows made it. */
+static void put_refusal(const struct heaps *h, const struct heap_info *i)
+{
+	const uint16_t build = heaps_build(h, i->wide);
+
+	if (i->refused == REFUSED_NOTHING)
+		return;
+	printf("  not walked%s: %s", i->layout ? " as a whole" : "", heap_refusal_text(i->refused));
+	if (i->nearest)
+		printf(" (nearest layout: %s)", i->nearest);
+	if (build)
+		printf("; build %" PRIu16, build);
+	printf("\n");
+}
+
 static void put_heap(const struct heap_session *r, size_t n)
 {
 	const struct heap_info *i = heaps_at(r->heaps, n);
@@ -35,11 +50,11 @@ static void put_heap(const struct heap_session *r, size_t n)
 		printf("  of full page heap, blocks in missing pages are not counted\n");
 	put_tally("busy, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_BUSY]);
 	put_tally("freed, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_FREE]);
-	if (i->kind == HEAP_SEGMENT)
-		printf("  experimental: segment heaps have not been tried on real memory\n%s",
-		       s->segments ? ""
-		       : i->layout ? "  no segment of it was found\n"
-				   : "  its layout is not known: it is not walked\n");
+	if (i->experimental)
+		printf("  experimental: this layout has not been tried on a genuine heap\n");
+	if (i->kind == HEAP_SEGMENT && i->layout && !s->segments)
+		printf("  no segment of it was found\n");
+	put_refusal(r->heaps, i);
 	put_tally("busy, large", &s->blocks[PLACE_LARGE][BLOCK_BUSY]);
 	if (s->cut)
 		printf("  too large: there is more\n");
@@ -158,8 +173,9 @@ static json_t *listed_heap_json(const struct heap_session *r, size_t n)
 		field_text("finding", heap_finding(r->heaps, i)), field_bool("first_page", i->head),
 		field_u64("flags", i->flags), field_u64("index", i->index),
 		field_text("key_from", heap_key_name(i->key_from)), field_made("key", key_json(i)),
-		field_text("layout", i->layout),
-		field_bool("experimental", i->kind == HEAP_SEGMENT),
+		field_text("layout", i->layout), field_bool("experimental", i->experimental),
+		field_text("refused", i->refused ? heap_refusal_text(i->refused) : NULL),
+		field_text("nearest_layout", i->nearest),
 		field_json("front_end", i->front_end ? heap_hex(i->front_end) : NULL),
 		field_u64("segments", s->segments), field_u64("holes", s->holes),
 		field_made("blocks", tallies_json(s)), field_u64("largest_free", s->largest_free),
@@ -179,6 +195,13 @@ static json_t *flag_json(const struct heap_session *r, bool wide)
 	return heaps_global_flag(r->heaps, wide, &flag) ? json_u64(flag) : json_null();
 }
 
+static json_t *build_json(const struct heaps *h, bool wide)
+{
+	const uint16_t build = heaps_build(h, wide);
+
+	return build ? json_u64(build) : json_null();
+}
+
 static json_t *heaps_json(const struct heap_session *r)
 {
 	const struct process_facts *f = process_facts(r->process->process);
@@ -194,6 +217,8 @@ static json_t *heaps_json(const struct heap_session *r)
 		field_bool("list_lost", heaps_list_lost(r->heaps)), field_text("layout", f->layout),
 		field_text("layout_reason", f->layout_reason),
 		field_made("symbols", symbol_options_json(&r->process->symbols)),
+		field_made("build", build_json(r->heaps, true)),
+		field_made("build_32", build_json(r->heaps, false)),
 		field_made("global_flag", flag_json(r, true)),
 		field_made("global_flag_32", flag_json(r, false)), field_made("heaps", list)));
 }

@@ -79,6 +79,28 @@ const char *heap_key_name(enum heap_key k);
 
 #define HEAP_KEY_SIZE 8
 
+/* The check that failed, so that a heap is not walked, or not all of it. In order. */
+#define HEAP_REFUSAL_MAP(X)                                                                        \
+	X(REFUSED_NOTHING, "")                                                                     \
+	X(REFUSED_SIGNATURE, "its first page has no heap's signature")                             \
+	X(REFUSED_NARROW, "no layout of a 32-bit process's segment heap is known")                 \
+	X(REFUSED_CONTEXT, "no segment context names the heap where a known build has one")        \
+	X(REFUSED_PARTS, "VsContext or LfhContext is not where a known build has it")              \
+	X(REFUSED_UNITS, "the mask of a segment context does not fit its units")                   \
+	X(REFUSED_HEADERS,                                                                         \
+	  "its header is not right under its key, nor do chunks agree on another")                 \
+	X(REFUSED_CHUNKS, "no key explains its chunks of variable size")                           \
+	X(REFUSED_OFFSETS, "no key explains its LFH subsegments")
+
+enum heap_refusal {
+#define X(name, text) name,
+	HEAP_REFUSAL_MAP(X)
+#undef X
+		HEAP_REFUSALS
+};
+
+const char *heap_refusal_text(enum heap_refusal r);
+
 struct heap_info {
 	uint64_t address;
 	enum heap_kind kind;
@@ -104,6 +126,9 @@ struct heap_info {
 	enum heap_key key_from;     /* of a segment heap: HeapKey, which is the process's */
 	uint8_t key[HEAP_KEY_SIZE];
 	const char *layout; /* of a segment heap: the first build that has it; NULL: not known */
+	bool experimental;  /* a segment heap of a layout that no genuine heap was read by */
+	enum heap_refusal refused;
+	const char *nearest; /* the layout whose check failed; NULL: no layout's in particular */
 };
 
 #define HEAP_PLACE_MAP(X)                                                                          \
@@ -197,6 +222,9 @@ size_t heaps_count(const struct heaps *h);
 const struct heap_info *heaps_at(const struct heaps *h, size_t i); /* until heaps_close() */
 /* The PEB's list could not be read to its end, or there are more than HEAPS_MAX. */
 bool heaps_list_lost(const struct heaps *h);
+
+/* OSBuildNumber of the process's PEB, or that of a WoW64 process's other one. 0: not known. */
+uint16_t heaps_build(const struct heaps *h, bool wide);
 
 /* NtGlobalFlag of the process's PEB, or that of a WoW64 process's other one. False: not known. */
 bool heaps_global_flag(const struct heaps *h, bool wide, uint32_t *ret);

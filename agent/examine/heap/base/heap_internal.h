@@ -233,6 +233,7 @@ struct heaps {
 	size_t segment_count, segment_room;
 	bool segments_cut; /* there are more than are kept */
 	bool list_lost[2]; /* of 32 bits, and of 64 */
+	uint16_t build[2]; /* the same; 0: not known */
 };
 
 /* A walk of one heap. */

@@ -8,6 +8,7 @@ static const char *const kind_names[] = { HEAP_KIND_MAP(X) };
 static const char *const key_names[] = { HEAP_KEY_MAP(X) };
 static const char *const place_names[] = { HEAP_PLACE_MAP(X) };
 static const char *const state_names[] = { HEAP_STATE_MAP(X) };
+static const char *const refusal_texts[] = { HEAP_REFUSAL_MAP(X) };
 #undef X
 
 const char *heap_kind_name(enum heap_kind k)
@@ -28,6 +29,11 @@ const char *heap_place_name(enum heap_place p)
 const char *heap_state_name(enum heap_state s)
 {
 	return state_names[s];
+}
+
+const char *heap_refusal_text(enum heap_refusal r)
+{
+	return refusal_texts[r];
 }
 
 enum status heap__add(struct heaps *h, uint64_t address, bool wide, struct heap_info **ret,
@@ -68,6 +74,11 @@ const struct heap_info *heaps_at(const struct heaps *h, size_t i)
 bool heaps_list_lost(const struct heaps *h)
 {
 	return h->list_lost[false] || h->list_lost[true];
+}
+
+uint16_t heaps_build(const struct heaps *h, bool wide)
+{
+	return h->build[wide];
 }
 
 bool heaps_global_flag(const struct heaps *h, bool wide, uint32_t *ret)

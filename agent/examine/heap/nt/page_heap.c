@@ -150,6 +150,8 @@ static void name_page_heaps(struct heaps *h)
 		    (info->kind == HEAP_OTHER && info->listed && f->known &&
 		     f->value & GLOBAL_FLAG_PAGE_HEAP))
 			info->kind = HEAP_PAGE;
+		if (info->kind == HEAP_PAGE)
+			info->refused = REFUSED_NOTHING;
 	}
 }
 

@@ -17,20 +17,23 @@
  * Where there are no contexts: the heap, if VS and LFH name it. What the segments are is nowhere
  * said; their descriptors will tell.
  */
-static bool read_lone_context(struct heap_pages *p, uint64_t heap, const struct segment_layout *l,
-			      struct segment_context *ret)
+static enum heap_refusal read_lone_context(struct heap_pages *p, uint64_t heap,
+					   const struct segment_layout *l,
+					   struct segment_context *ret)
 {
 	uint64_t vs, lfh;
 
 	*ret = segment__usual_context(heap, l, 0);
-	return heap__u64(p, heap + l->vs + l->back_end, &vs) && heap__u64(p, heap + l->lfh, &lfh) &&
-	       vs == heap && lfh == heap;
+	if (!heap__u64(p, heap + l->vs + l->back_end, &vs) || !heap__u64(p, heap + l->lfh, &lfh) ||
+	    (vs != heap && lfh != heap))
+		return REFUSED_CONTEXT;
+	return vs == heap && lfh == heap ? REFUSED_NOTHING : REFUSED_PARTS;
 }
 
-/* False: it can't be had, or is no context of this heap. */
-static bool read_segment_context(struct heap_pages *p, uint64_t heap,
-				 const struct segment_layout *l, unsigned i,
-				 struct segment_context *ret)
+/* REFUSED_CONTEXT: it can't be had, too. */
+static enum heap_refusal read_segment_context(struct heap_pages *p, uint64_t heap,
+					      const struct segment_layout *l, unsigned i,
+					      struct segment_context *ret)
 {
 	const struct segment_context_layout *x = l->context;
 	const uint64_t at = heap + l->contexts + i * x->size;
@@ -38,13 +41,13 @@ static bool read_segment_context(struct heap_pages *p, uint64_t heap,
 	const uint8_t *how;
 
 	if (!heap__u64(p, at, &mask) || !heap__u64(p, at + x->vs, &vs) ||
-	    !heap__u64(p, at + x->lfh, &lfh) || !heap__u64(p, at + x->heap, &back) ||
-	    back != heap || (vs && vs != heap + l->vs) || (lfh && lfh != heap + l->lfh) ||
-	    (!i && (!vs || !lfh)))
-		return false;
+	    !heap__u64(p, at + x->lfh, &lfh) || !heap__u64(p, at + x->heap, &back) || back != heap)
+		return REFUSED_CONTEXT;
+	if ((vs && vs != heap + l->vs) || (lfh && lfh != heap + l->lfh) || (!i && (!vs || !lfh)))
+		return REFUSED_PARTS;
 	how = heap__at(p, at + CONTEXT_SHIFT, 4);
 	if (!how || how[0] < PAGE_SHIFT || how[0] > 20)
-		return false;
+		return REFUSED_UNITS;
 	*ret = (struct segment_context){
 		.at = at,
 		.list = at + x->list,
@@ -52,18 +55,42 @@ static bool read_segment_context(struct heap_pages *p, uint64_t heap,
 		.shift = how[0],
 		.first = how[CONTEXT_FIRST - CONTEXT_SHIFT],
 	};
-	return mask == ~(ret->size - 1) &&
-	       (uint64_t)ret->first << ret->shift >= SEGMENT_DESCRIPTORS * DESCRIPTOR_SIZE;
+	return mask == ~(ret->size - 1) && (uint64_t)ret->first << ret->shift >=
+						   SEGMENT_DESCRIPTORS * DESCRIPTOR_SIZE
+		       ? REFUSED_NOTHING
+		       : REFUSED_UNITS;
 }
 
 /* Does the head have this layout? */
-static bool read_head_as(struct heap_pages *p, struct segment_heap *x,
-			 const struct segment_layout *l)
+static enum heap_refusal read_head_as(struct heap_pages *p, struct segment_heap *x,
+				      const struct segment_layout *l)
 {
+	enum heap_refusal first;
+
 	if (!l->context->size)
 		return read_lone_context(p, x->address, l, &x->contexts[0]);
-	return read_segment_context(p, x->address, l, 0, &x->contexts[0]) &&
-	       read_segment_context(p, x->address, l, 1, &x->contexts[1]);
+	first = read_segment_context(p, x->address, l, 0, &x->contexts[0]);
+	return first ? first : read_segment_context(p, x->address, l, 1, &x->contexts[1]);
+}
+
+/* The layout that fits it; the check that failed is that of the one that passed most of them. */
+static void choose_layout(struct heap_pages *p, struct segment_heap *x, struct heap_info *info)
+{
+	for (size_t k = 0; k < SEGMENT_LAYOUTS && !x->l; k++) {
+		const struct segment_layout *l = &segment__layouts[k];
+		const enum heap_refusal r = read_head_as(p, x, l);
+
+		if (!r)
+			x->l = l;
+		if (r > info->refused && r > REFUSED_CONTEXT)
+			info->nearest = l->name;
+		info->refused = MAX(info->refused, r);
+	}
+	if (!x->l)
+		return;
+	info->refused = REFUSED_NOTHING;
+	info->nearest = NULL;
+	info->experimental = !x->l->tried;
 }
 
 static struct segment_heap *add_heap(struct segment_state *s, const struct segment_heap *x)
@@ -84,11 +111,13 @@ static enum status read_heads(struct heaps *h, struct segment_state *s, struct e
 	for (size_t i = 0; i < h->count; i++) {
 		struct segment_heap x = { .address = h->at[i].address };
 
-		if (h->at[i].kind != HEAP_SEGMENT || !h->at[i].wide)
+		if (h->at[i].kind != HEAP_SEGMENT)
 			continue;
-		for (size_t k = 0; k < SEGMENT_LAYOUTS && !x.l; k++)
-			if (read_head_as(&h->pages, &x, &segment__layouts[k]))
-				x.l = &segment__layouts[k];
+		h->at[i].experimental = true;
+		if (h->at[i].wide)
+			choose_layout(&h->pages, &x, &h->at[i]);
+		else
+			h->at[i].refused = REFUSED_NARROW;
 		if (x.l && !add_heap(s, &x))
 			return err_nomem(e);
 	}
@@ -242,6 +271,7 @@ static enum status heap_of_context(struct heaps *h, struct segment_state *s, uin
 		return st;
 	info->kind = HEAP_SEGMENT;
 	info->found = true;
+	info->experimental = true;
 	x.l = l;
 	for (unsigned k = 0; k < SEGMENT_CONTEXTS; k++)
 		x.contexts[k] = segment__usual_context(x.address, l, k);
@@ -318,6 +348,10 @@ static void tell_infos(struct heaps *h, const struct segment_state *s)
 			if (s->heaps[k].address != info->address)
 				continue;
 			info->layout = s->guessed ? NULL : s->heaps[k].l->name;
+			if (s->has_vs && !s->has_key)
+				info->refused = REFUSED_CHUNKS;
+			else if (s->has_lfh && !s->has_lfh_key)
+				info->refused = REFUSED_OFFSETS;
 			if (!s->has_key)
 				continue;
 			info->key_from = KEY_RECOVERED;

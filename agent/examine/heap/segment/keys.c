@@ -217,6 +217,7 @@ enum status segment__find_keys(struct heaps *h, struct err *e)
 	if (!x)
 		return err_nomem(e);
 	take_samples(h, x);
+	s->has_vs = x->vs_count;
 	if (!key_of_signatures(h, x))
 		s->has_key = segment__vote_vs(h, x->vs, x->vs_count, &s->key);
 	return ST_OK;
@@ -355,6 +356,7 @@ enum status segment__find_lfh_key(struct heaps *h, struct err *e)
 	if (!x || !votes)
 		return err_nomem(e);
 	take_samples(h, x);
+	s->has_lfh = x->lfh_count;
 	/* As the layout has it; as the other has it; and both with any size that fits. */
 	for (int i = 0; i < 4 && x->lfh_count && !s->has_lfh_key; i++) {
 		b.whole = x->lfh[0].l->lfh_whole ^ (i & 1);

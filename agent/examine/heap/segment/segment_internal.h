@@ -63,6 +63,7 @@ struct segment_layout {
 	uint8_t vs_mark;         /* _HEAP_VS_SUBSEGMENT.Signature */
 	uint8_t lfh_bitmap;      /* _HEAP_LFH_SUBSEGMENT.BlockBitmap */
 	bool lfh_whole;          /* its offsets are combined with all of the address (MemProcFS) */
+	bool tried;              /* on heaps that a genuine ntdll made */
 	uint64_t constant;       /* in the signatures of page segments */
 };
 
@@ -97,6 +98,7 @@ struct segment_state {
 	struct page_segment *segments; /* by address, none overlaps another */
 	size_t segment_count, segment_room;
 	bool has_key, has_lfh_key;
+	bool has_vs, has_lfh; /* there are subsegments that a key is needed for */
 	bool lfh_whole;
 	uint64_t key;      /* of VS chunks and signatures */
 	uint64_t constant; /* in signatures; valid where `is_signed` */

@@ -40,9 +40,14 @@ static void put_heap_name(struct html_table *t, const struct report_process *r,
 		   "%d-bit%s%s</span>",
 		   i->address, heap_kind_name(i->kind), i->wide ? 64 : 32,
 		   i->front_end ? ", LFH" : "", i->head ? "" : ", first page missing");
-	if (i->kind == HEAP_SEGMENT)
-		doc_put(t->d, "<br><span class=\"soft\">experimental: segment heaps have not been "
-			      "tried on real memory</span>");
+	if (i->experimental)
+		doc_put(t->d,
+			"<br><span class=\"soft\">experimental: this layout has not been tried "
+			"on a genuine heap</span>");
+	if (i->refused) {
+		doc_put(t->d, "<br>not walked: ");
+		doc_put(t->d, heap_refusal_text(i->refused));
+	}
 	if (finding) {
 		doc_put(t->d, "<br>");
 		rating_put(t->d, RATING_FAIR, finding);
