@@ -161,7 +161,7 @@ static void check_requested(uint64_t address, uint64_t requested)
  */
 TEST(a_chunk_says_how_much_of_it_was_asked_for)
 {
-	uint64_t all, most, least, end, none, lie, header, own;
+	uint64_t all, most, least, end, none, less, lie, header, own;
 
 	set_up();
 	all = add(0x40, BUSY, 8);
@@ -171,6 +171,8 @@ TEST(a_chunk_says_how_much_of_it_was_asked_for)
 	end = add(0x200, BUSY, 0x3f);
 	sparse_u64(&memory, next, 0x1fe);
 	none = add(0x40, BUSY, 0x3f);
+	less = add(0x60, BUSY, 0x3f);
+	sparse_u64(&memory, next, 0x3e);
 	lie = add(0x60, BUSY, 0x3f);
 	sparse_u64(&memory, next, 0x61);
 	header = add(0x40, BUSY, 5);
@@ -182,6 +184,7 @@ TEST(a_chunk_says_how_much_of_it_was_asked_for)
 	check_requested(least, 0x21);
 	check_requested(end, 2);
 	check_requested(none, 0);
+	check_requested(less, 0);
 	check_requested(lie, 0);
 	check_requested(header, 0);
 	assert_int_equal(block_at(own).state, BLOCK_INTERNAL);

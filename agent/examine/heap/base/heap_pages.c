@@ -156,7 +156,7 @@ static bool read_unused_at_end(struct heap_pages *p, const struct heap_layout *l
 	const uint64_t word = l->unit / 2;
 
 	return heap__pointer(p, c->at + l->header + bytes - word, l->wide, ret) &&
-	       *ret >= UNUSED_AT_END && *ret <= bytes;
+	       *ret >= UNUSED_AT_END;
 }
 
 /*
@@ -170,9 +170,10 @@ bool heap__requested(struct heap_pages *p, const struct heap_layout *l, const st
 	const uint64_t bytes = (uint64_t)c->size * l->unit;
 	uint64_t unused = c->unused & 0x7f;
 
-	if (c->unused == UNUSED_AT_END && !read_unused_at_end(p, l, c, bytes, &unused))
+	if (c->unused == UNUSED_AT_END ? !read_unused_at_end(p, l, c, bytes, &unused)
+				       : unused < 8 || unused >= UNUSED_AT_END)
 		return false;
-	if (unused < 8 || (unused >= UNUSED_AT_END && c->unused != UNUSED_AT_END) || unused > bytes)
+	if (unused > bytes)
 		return false;
 	*ret = bytes - unused;
 	return true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks with a _RTLP_HP_PADDING_HEADER before their data, as all blocks of a process have whose
- * segment heaps were switched on by the registry (Segment Heap\\Enabled, or for one program
- * FrontEndHeapDebugOptions): the first word says how much lies before the data, 10 (hexadecimal),
- * or 40 for blocks that the NT heap would have had from VirtualAlloc. Neither heap nor block says
- * that it has one, so all heaps of the process are asked. Layout: the types of ntdll's public PDB
- * of 2004; both sizes: shanepowell/DbgHelpUtils c62b5a8 (segment_heap_utils.cpp), and heaps of
- * 18362.30.
+ * Blocks with a _RTLP_HP_PADDING_HEADER before their data. All blocks of a process have one whose
+ * segment heaps were switched on by the registry (Segment Heap\Enabled, or for one program
+ * FrontEndHeapDebugOptions): its first word says how much lies before the data, 10 (hexadecimal),
+ * or 40 of blocks that the NT heap would have had from VirtualAlloc. Neither heap nor block says
+ * that it has one, so the blocks of all heaps of the process are asked. Layout: the types of
+ * ntdll's public PDB of 2004; both sizes: shanepowell/DbgHelpUtils c62b5a8
+ * (segment_heap_utils.cpp), and heaps of 18362.30.
  */
 #include "agent/examine/heap/segment/segment.h"
 #include "agent/examine/heap/segment/segment_internal.h"

@@ -32,7 +32,7 @@
 /* Page segments of one process: each takes 1 MiB of its address space. */
 #define PAGE_SEGMENTS_MAX       (1U << 16)
 
-/* _HEAP_SEG_CONTEXT, one behind the other. Mask, shift and first descriptor never moved. */
+/* _HEAP_SEG_CONTEXT: one lies behind the other. Its first members have never moved. */
 struct segment_context_layout {
 	uint8_t size;    /* 0: there is none, and the heap itself is what it would be */
 	uint8_t list;    /* SegmentListHead */
