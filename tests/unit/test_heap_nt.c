@@ -317,6 +317,32 @@ TEST(a_virtual_block_is_found_where_it_begins)
 	}
 }
 
+/* Of a small heap the front end has nearly all, so that its containers are most of the chunks. */
+TEST(containers_vote_for_the_key_of_the_flags)
+{
+	const struct memory_view m = sparse_view(&memory);
+	const struct heap_sources sources = { .memory = &m, .peb = PEB, .ranges = &ranges };
+	struct heaps *h;
+	struct err e = ERR_INIT;
+
+	set_up();
+	for (uint32_t i = 0; i < 24; i++) {
+		const uint64_t at = add(0x210 + 0x100 * (i % 7), BUSY | INTERNAL, 0x10);
+
+		sparse_u32(&memory, at + 0x14, 0xf0e0d0c0);
+		if (i % 8 == 7)
+			add(0x40 + 0x10 * i, BUSY, 8);
+	}
+	fill();
+	sparse_lose(&memory, HEAP, true);
+	CHECK_OK(heaps_open(&sources, &h, &e), &e);
+	assert_int_equal(heaps_count(h), 1);
+	assert_int_equal(heaps_at(h, 0)->key_from, KEY_RECOVERED);
+	assert_memory_equal(heaps_at(h, 0)->key, key, sizeof(key));
+	heaps_close(h);
+	sparse_deinit(&memory);
+}
+
 /*
  * The low-fragmentation heap
  */
@@ -403,6 +429,7 @@ int main(void)
 		cmocka_unit_test(what_lies_in_a_lost_page_is_counted),
 		cmocka_unit_test(a_segment_may_end_with_pages_that_are_not_committed),
 		cmocka_unit_test(a_virtual_block_is_found_where_it_begins),
+		cmocka_unit_test(containers_vote_for_the_key_of_the_flags),
 		cmocka_unit_test(blocks_of_a_container_reach_into_the_next_header),
 		cmocka_unit_test(a_container_whose_headers_deny_its_bitmap_is_lost),
 	};

@@ -515,6 +515,7 @@ TEST(what_no_layout_fits_is_refused_by_the_check_that_failed)
 		{ { 0x100 + 0x38 }, HEAP + 0x1000, REFUSED_CONTEXT, NULL },
 		{ { 0x100 + 0x18, 0x1c0 + 0x18 }, HEAP + 0x3c0, REFUSED_PARTS, "17763" },
 		{ { 0x100 + 0x20 }, 0, REFUSED_PARTS, "17763" },
+		{ { 0x100 + 0x20 }, HEAP + 0x2c0, REFUSED_PARTS, "17763" },
 		{ { 0x1c0 }, ~UINT64_C(0xfffff), REFUSED_UNITS, "17763" },
 		{ { 0x100 + 8 }, 0x20000 | 31, REFUSED_UNITS, "17763" },
 	};
