@@ -161,6 +161,23 @@ void extents_tidy_and_compare(struct extents *x, struct extents_bytes *b, struct
 	tidy_extent_list(x, b, ret);
 }
 
+bool extents_offset(const struct extents *x, uint64_t addr, uint64_t *ret)
+{
+	const struct file_extent *e = find_extent(x, addr);
+
+	if (!e || e->offset >= EXTENTS_ZEROS)
+		return false;
+	*ret = e->offset + (addr - e->range.first);
+	return true;
+}
+
+bool extents_touch(const struct extents *x, struct range r)
+{
+	const struct file_extent *e = first_from(x, r.first);
+
+	return e && e->range.first <= r.last;
+}
+
 /* Whether some byte of the page at `page` is there. */
 static bool has_part(const struct extents *x, uint64_t page)
 {

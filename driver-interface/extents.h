@@ -81,6 +81,12 @@ void extents_file_init(struct extents_file *f, int fd);
 void extents_tidy_and_compare(struct extents *x, struct extents_bytes *b,
 			      struct extents_twice *ret);
 
+/* Where the byte at `addr` is; false if no extent has it. */
+bool extents_offset(const struct extents *x, uint64_t addr, uint64_t *ret);
+
+/* Whether one has a byte of `r`. Both for extents that are tidy. */
+bool extents_touch(const struct extents *x, struct range r);
+
 /*
  * As drv_ops.read(): whole pages, gathered from the file. Pages not in it are `not_offered`; of a
  * page that is there in part the error is DRV_NO_DATA.

@@ -382,7 +382,11 @@ static struct drv_result file_drv_read(struct drv *d, uint64_t addr, void *buf, 
 {
 	struct file_drv *f = (struct file_drv *)d;
 
-	return extents_read(&f->extents, f->bytes, addr, buf, len);
+	const struct drv_result r = extents_read(&f->extents, f->bytes, addr, buf, len);
+
+	if (f->records)
+		file__find_stray(f, addr, buf, r.good);
+	return r;
 }
 
 /* A file under each of its names. */

@@ -31,6 +31,8 @@ struct file_drv {
 		struct extents_bytes *b); /* of those; NULL: they are the file's own */
 	const char *origin;               /* of the map */
 	bool mapped;                      /* by drv_map_file */
+	bool records;                     /* of LiME's format: file__find_stray() looks for more */
+	_Atomic bool stray;               /* and found one */
 	char note[512];
 	char lost[1024];
 };
@@ -57,6 +59,14 @@ void file__resolve_skew(struct file_drv *f, struct skew_record *r, size_t count,
  * passes on to the next.
  */
 typedef enum status (*file_kind_fn)(struct file_drv *f, struct range_list *map, struct err *e);
+
+/*
+ * A record that is shorter than its header says is not noticed where it lacks exactly what the next
+ * ones have. While memory is read, a header in it is one that was passed over if no record has a
+ * byte of its range, and if it leads, record by record, to one that is known or to the file's end.
+ * Told as lost, once; by any of the threads that read.
+ */
+void file__find_stray(struct file_drv *f, uint64_t addr, const uint8_t *buf, size_t len);
 
 enum status file__add_lime(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, struct err *e);

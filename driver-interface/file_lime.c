@@ -6,6 +6,8 @@
  * (write_flush()), and so the end of such a file may be missing though nothing went wrong.
  */
 #include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
 
 #include "driver-interface/file_internal.h"
 #include "formats/base/bytes.h"
@@ -17,6 +19,9 @@
  * does so by chance was not seen, and raw:PATH reads that, too.
  */
 #define PROBE_SIZE ((size_t)64 << 10)
+
+/* So many records that were passed over are followed. */
+#define STRAYS_MAX 256
 
 struct packed_bytes {
 	struct extents_bytes bytes;
@@ -105,8 +110,69 @@ static enum status add_records(struct file_drv *f, struct range_list *map, struc
 		check_lime(f, &l);
 	}
 	lime_deinit(&l);
+	f->records = true;
 	f->origin = "LiME headers";
 	return st;
+}
+
+static bool is_end_of_bytes(struct extents_bytes *b, uint64_t off)
+{
+	uint8_t byte;
+
+	return off && b->read(b, off - 1, &byte, 1).bytes == 1 && !b->read(b, off, &byte, 1).bytes;
+}
+
+static bool read_header(struct file_drv *f, uint64_t off, struct range *ret)
+{
+	uint8_t h[LIME_HEADER_SIZE];
+
+	return f->bytes->read(f->bytes, off, h, sizeof(h)).bytes == sizeof(h) &&
+	       lime_is_header(h, ret);
+}
+
+/* A file of LiME's that is in the page cache leads on to its own end, which is nothing here. */
+static bool is_stray_header(struct file_drv *f, uint64_t addr)
+{
+	struct range r;
+	uint64_t off, at;
+
+	if (!extents_offset(&f->extents, addr, &off) || !read_header(f, off, &r) ||
+	    extents_touch(&f->extents, r))
+		return false;
+	for (unsigned i = 0; i < STRAYS_MAX; i++) {
+		if (range_bytes(r) > UINT64_MAX / 2 - off)
+			return false;
+		off += LIME_HEADER_SIZE + range_bytes(r);
+		if (is_end_of_bytes(f->bytes, off))
+			return true;
+		if (!read_header(f, off, &r))
+			return false;
+		if (extents_offset(&f->extents, r.first, &at) && at == off + LIME_HEADER_SIZE)
+			return true;
+	}
+	return false;
+}
+
+void file__find_stray(struct file_drv *f, uint64_t addr, const uint8_t *buf, size_t len)
+{
+	const uint8_t *at = buf, *const end = buf + len;
+
+	while (!f->stray && end - at >= 8 &&
+	       (at = memchr(at, LIME_MAGIC & 0xff, (size_t)(end - at) - 7))) {
+		if (get_le32(at) == LIME_MAGIC && get_le32(at + 4) == LIME_VERSION &&
+		    is_stray_header(f, addr + (uint64_t)(at - buf)) &&
+		    !atomic_exchange(&f->stray, true)) {
+			file__lost(
+				f,
+				"in the memory at 0x%" PRIx64
+				" stands the header of a record that is not in the map: what is "
+				"there and behind it may be that record's, because the one around "
+				"it is shorter than its header says",
+				addr + (uint64_t)(at - buf));
+			f->drv.info.lost = f->lost;
+		}
+		at++;
+	}
 }
 
 enum status file__add_lime(struct file_drv *f, struct range_list *map, struct err *e)

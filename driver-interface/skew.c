@@ -6,6 +6,7 @@
 #include "formats/base/bytes.h"
 
 #define PAGE_MASK      (PAGE_SIZE - 1)
+#define OBJECT_MASK    511
 
 /* What is read at a time, and how many pieces of a record are. */
 #define PIECE          ((size_t)256 << 10)
@@ -32,10 +33,11 @@
 
 struct evidence {
 	uint64_t as_pages, as_bytes, edges;
-	bool lacks_last; /* a range ends one byte before firmware's would */
-	bool page_end;   /* one ends with a page, and is no block of AVML's */
-	bool tail_bytes; /* the part of a page at an end is not zeros */
-	bool tail_zeros; /* it is */
+	bool lacks_last;                 /* a range ends one byte before firmware's would */
+	bool page_end;                   /* one ends with a page, and is no block of AVML's */
+	bool tail_bytes;                 /* the part of a page at an end is not zeros */
+	bool tail_zeros;                 /* it is */
+	bool pages_record, bytes_record; /* one that by itself decides that */
 };
 
 static void note_skew_edge(struct evidence *v, uint64_t at, uint64_t skew)
@@ -112,7 +114,9 @@ static void look_into_record(struct evidence *v, const struct skew_record *r,
 		const size_t len = (size_t)MIN(MIN(r->present - at, PIECE), *left);
 		const size_t got = b->read(b, r->offset + at, buf, len).bytes;
 
-		look_for_edges(v, buf, got, at, skew);
+		/* Large objects of a slab have edges there, too. */
+		if (skew & OBJECT_MASK)
+			look_for_edges(v, buf, got, at, skew);
 		look_for_heads(v, buf, got, skew);
 		*left -= len;
 	}
@@ -147,6 +151,24 @@ static void look_at_ends(struct evidence *v, const struct skew_record *r, size_t
 	}
 }
 
+static bool decides_skew(const struct evidence *v, uint64_t one, uint64_t other)
+{
+	return one >= EDGES_MIN && one >= EDGES_LEAD * other && one >= v->edges / EDGES_PART;
+}
+
+static void add_evidence_of_record(struct evidence *v, const struct skew_record *r,
+				   struct extents_bytes *b, uint8_t *buf, uint64_t *left)
+{
+	struct evidence own = { 0 };
+
+	look_into_record(&own, r, b, buf, left);
+	v->as_pages += own.as_pages;
+	v->as_bytes += own.as_bytes;
+	v->edges += own.edges;
+	v->pages_record |= decides_skew(&own, own.as_pages, own.as_bytes);
+	v->bytes_record |= decides_skew(&own, own.as_bytes, own.as_pages);
+}
+
 static void gather_evidence(struct evidence *v, const struct skew_record *r, size_t count,
 			    struct extents_bytes *b, uint8_t *buf)
 {
@@ -160,13 +182,8 @@ static void gather_evidence(struct evidence *v, const struct skew_record *r, siz
 			ends--;
 		}
 		if (r[i].range.first & PAGE_MASK)
-			look_into_record(v, &r[i], b, buf, &left);
+			add_evidence_of_record(v, &r[i], b, buf, &left);
 	}
-}
-
-static bool decides_skew(const struct evidence *v, uint64_t one, uint64_t other)
-{
-	return one >= EDGES_MIN && one >= EDGES_LEAD * other && one >= v->edges / EDGES_PART;
 }
 
 struct skew skew_judge(const struct skew_record *r, size_t count, bool module,
@@ -192,7 +209,9 @@ struct skew skew_judge(const struct skew_record *r, size_t count, bool module,
 	/* AVML's ends do not count for much where what stands there are LiME's zeros. */
 	only_ends = !as_bytes && v.lacks_last && !v.page_end;
 	as_bytes |= only_ends;
-	s.sure = as_pages != as_bytes && !(only_ends && v.tail_zeros);
+	/* Files of two programs can have been put together. */
+	s.sure = as_pages != as_bytes && !(only_ends && v.tail_zeros) &&
+		 !(as_pages && v.bytes_record) && !(as_bytes && v.pages_record);
 	s.pages = as_pages || !as_bytes;
 	return s;
 }

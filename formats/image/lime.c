@@ -83,12 +83,16 @@ static enum status check_end(struct lime *l, struct blob *b, uint64_t off, bool 
 	return ST_END;
 }
 
+bool lime_is_header(const uint8_t *h, struct range *ret)
+{
+	return !parse_lime_header(h, ret, NULL) && !get_le64(h + 24) && ret->last < PHYS_LIMIT;
+}
+
 static bool has_header(struct blob *b, uint64_t off, struct range *ret)
 {
 	uint8_t h[LIME_HEADER_SIZE];
 
-	return !blob_read(b, off, h, sizeof(h), NULL) && !parse_lime_header(h, ret, NULL) &&
-	       !get_le64(h + 24) && ret->last < PHYS_LIMIT;
+	return !blob_read(b, off, h, sizeof(h), NULL) && lime_is_header(h, ret);
 }
 
 /*
@@ -169,6 +173,23 @@ static bool is_chained(struct blob *b, uint64_t off, struct range r)
 						     (next.first > r.last || next.last < r.first));
 }
 
+/* Whether one record leads to another up to the end of the file, as no header in memory does. */
+static bool leads_to_end(struct lime *l, struct blob *b, uint64_t off, struct range r)
+{
+	while (l->compared++ < LIME_COMPARE_MAX) {
+		const uint64_t begin = off + LIME_HEADER_SIZE;
+
+		if (!range_fits(begin, range_bytes(r), b->size))
+			return false;
+		off = begin + range_bytes(r);
+		if (off == b->size)
+			return true;
+		if (!has_header(b, off, &r))
+			return false;
+	}
+	return false;
+}
+
 /*
  * Whether memory of `r` is in the file already, the last record being believed up to `off`. Headers
  * of records that were written before are in the page cache, and so in the memory behind them.
@@ -196,7 +217,7 @@ static void judge_candidate(struct lime *l, struct blob *b, uint64_t off, struct
 	const uint64_t inside = off - k->offset;
 	struct range r;
 
-	if (!has_header(b, off, &r) || is_range_known(l, r, off))
+	if (!has_header(b, off, &r) || (is_range_known(l, r, off) && !leads_to_end(l, b, off, r)))
 		return;
 	if (!s->any)
 		s->first = off;

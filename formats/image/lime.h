@@ -99,4 +99,7 @@ struct lime {
 enum status lime_init(struct lime *l, struct blob *b, struct err *e);
 void lime_deinit(struct lime *l);
 
+/* Of LIME_HEADER_SIZE bytes, as those are that are looked for inside records. */
+bool lime_is_header(const uint8_t *h, struct range *ret);
+
 #endif

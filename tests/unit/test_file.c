@@ -472,6 +472,42 @@ TEST(headers_of_avml_alone_are_zeros_and_nothing_is_missing)
 	image_free(&i);
 }
 
+/* As whoever puts two files together has them: what is right for one is wrong for the other. */
+TEST(records_of_two_programs_are_in_doubt)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	module_range(&i, 0x120058, 0x2e2fff, some_zeros);
+	lime_header(&i, 0x300058, 0x332fff);
+	image_put(&i, i.len + 0x32fa8, "", 0);
+	some_zeros(i.at + i.len - 0x32fa8, 0x300058, 0x32fa8);
+	d = open_image("file", &i);
+	CHECK_HAS(d->info.lost, "nothing tells for certain");
+	drv_close(d);
+	image_free(&i);
+}
+
+/* Objects of half a page in slabs of a page: zeros end where they do. */
+TEST(objects_of_half_a_page_do_not_tell_where_pages_are)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	lime_header(&i, 0x120800, 0x162fff);
+	for (uint64_t at = 0; at < 0x42000; at += 0x1000) {
+		image_put(&i, i.len + 0x800, "", 0);
+		memset(i.at + i.len - 0x800, 0, 0x800);
+		image_memory(&i, i.len, at, 0x800);
+	}
+	image_put(&i, i.len + 0x800, "", 0);
+	memset(i.at + i.len - 0x800, 0, 0x800);
+	d = open_image("file", &i);
+	CHECK_HAS(d->info.lost, "nothing tells for certain");
+	drv_close(d);
+	image_free(&i);
+}
+
 TEST(lime_records_by_others_are_told_by_their_pages)
 {
 	struct image i = { 0 };
@@ -519,6 +555,73 @@ TEST(a_lime_record_that_is_cut_keeps_the_pages_of_the_next)
 	for (uint64_t at = 0x6000; at < 0x9000; at += PAGE_SIZE)
 		CHECK_PAGE(d, at, PAGE_UNREADABLE, DRV_NO_DATA);
 	CHECK_HAS(d->info.lost, "1 record is shorter than its header says: 12288 bytes");
+	drv_close(d);
+	image_free(&i);
+}
+
+static void read_anything(struct drv *d, uint64_t addr, size_t pages)
+{
+	uint8_t *got = malloc(pages * PAGE_SIZE);
+	struct page_status *s = calloc(pages, sizeof(*s));
+	struct err e = ERR_INIT;
+
+	assert_true(got && s);
+	CHECK_OK(drv_read_pages(d, addr, got, pages, s, &e), &e);
+	free(got);
+	free(s);
+}
+
+/* The walk leads on to a header, or to the end, and nothing but memory shows that one is missing. */
+TEST(a_lime_record_that_lacks_what_the_next_one_has_is_noticed)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		struct image i = { 0 };
+		uint8_t *at;
+		struct drv *d;
+
+		lime_range(&i, 0x1000, 0x8fff);
+		i.len -= 0x3020;
+		if (k == 3)
+			i.len -= 0x3020;
+		lime_range(&i, 0x100000, 0x102fff);
+		/* In the page cache; of memory that is in the file; and two that are swallowed. */
+		at = i.at + i.len - 0x3020;
+		if (k == 1)
+			at[0] = 'e';
+		if (k == 2)
+			at[9] = 0x10, at[10] = 0, at[17] = 0x3f, at[18] = 0;
+		if (k == 3)
+			lime_range(&i, 0x180000, 0x182fff);
+		lime_range(&i, 0x200000, 0x200fff);
+		d = open_image("file", &i);
+		assert_null(d->info.lost);
+		read_anything(d, k == 3 ? 0x2000 : 0x5000, 1);
+		if (k == 1 || k == 2)
+			assert_null(d->info.lost);
+		else
+			CHECK_HAS(d->info.lost, "stands the header of a record");
+		drv_close(d);
+		image_free(&i);
+	}
+}
+
+/* Two whole records of another file in the page cache lead to nothing here. */
+TEST(a_lime_file_in_the_memory_is_no_record_that_is_missing)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	lime_range(&i, 0x1000, 0x2fff);
+	lime_range(&i, 0x100000, 0x100fff);
+	i.len -= 0x1020;
+	lime_header(&i, 0x100000, 0x10ffff);
+	lime_range(&i, 0x700000, 0x701fff);
+	lime_range(&i, 0x800000, 0x801fff);
+	image_put(&i, i.len + 0x10000 - 2 * 0x2020, "", 0);
+	lime_range(&i, 0x200000, 0x200fff);
+	d = open_image("file", &i);
+	read_anything(d, 0x100000, 16);
+	assert_null(d->info.lost);
 	drv_close(d);
 	image_free(&i);
 }
@@ -837,8 +940,12 @@ int main(void)
 		cmocka_unit_test(lime_records_of_avml_have_the_bytes_of_their_addresses),
 		cmocka_unit_test(zeros_that_avml_leaves_out_are_told_in_limes_format_too),
 		cmocka_unit_test(headers_of_avml_alone_are_zeros_and_nothing_is_missing),
+		cmocka_unit_test(records_of_two_programs_are_in_doubt),
+		cmocka_unit_test(objects_of_half_a_page_do_not_tell_where_pages_are),
 		cmocka_unit_test(lime_records_by_others_are_told_by_their_pages),
 		cmocka_unit_test(a_lime_record_that_is_cut_keeps_the_pages_of_the_next),
+		cmocka_unit_test(a_lime_record_that_lacks_what_the_next_one_has_is_noticed),
+		cmocka_unit_test(a_lime_file_in_the_memory_is_no_record_that_is_missing),
 		cmocka_unit_test(what_a_cut_lime_file_lacks_is_unreadable),
 		cmocka_unit_test(what_a_lime_file_lost_without_an_address_is_told),
 		cmocka_unit_test(lime_file_whose_first_header_is_wrong_is_refused),

@@ -247,6 +247,17 @@ TEST(header_inside_a_record_that_is_cut_is_found)
 	}
 }
 
+/* Whoever begins again behind a first try that failed writes the same headers again. */
+TEST(a_second_try_behind_a_first_one_is_found)
+{
+	struct image i = { 0 };
+
+	short_range(&i, 0x1000, 0x4fff, 0x1000);
+	lime_range(&i, 0x1000, 0x4fff);
+	lime_range(&i, 0x10000, 0x10fff);
+	CHECK_RECORDS(&i, 0x1000, 0, { 0x1000, 0x3000 }, { 0x1000, 0x4000 }, { 0x10000, 0x1000 });
+}
+
 TEST(two_records_in_a_row_can_be_cut)
 {
 	struct image i = { 0 };
@@ -421,6 +432,7 @@ int main(void)
 		cmocka_unit_test(reserved_bytes_are_ignored),
 		cmocka_unit_test(file_cut_anywhere_keeps_what_is_there),
 		cmocka_unit_test(header_inside_a_record_that_is_cut_is_found),
+		cmocka_unit_test(a_second_try_behind_a_first_one_is_found),
 		cmocka_unit_test(two_records_in_a_row_can_be_cut),
 		cmocka_unit_test(headers_in_the_memory_are_no_records),
 		cmocka_unit_test(headers_of_avml_that_stand_alone_are_zeros),
