@@ -479,9 +479,9 @@ TEST(records_of_two_programs_are_in_doubt)
 	struct drv *d;
 
 	module_range(&i, 0x120058, 0x2e2fff, some_zeros);
-	lime_header(&i, 0x300058, 0x332fff);
-	image_put(&i, i.len + 0x32fa8, "", 0);
-	some_zeros(i.at + i.len - 0x32fa8, 0x300058, 0x32fa8);
+	lime_header(&i, 0x300058, 0x332057);
+	image_put(&i, i.len + 0x32000, "", 0);
+	some_zeros(i.at + i.len - 0x32000, 0x300058, 0x32000);
 	d = open_image("file", &i);
 	CHECK_HAS(d->info.lost, "nothing tells for certain");
 	drv_close(d);
