@@ -216,6 +216,48 @@ class Hole(Case):
         self.assertEqual(set(got), {0, HOLE.stop})
         self.assertTrue(got[0] == self.memory[:HOLE.start] and got[HOLE.stop] == self.memory[HOLE.stop:])
 
+    def test_memory_that_is_not_in_its_place_is_told(self):
+        half, part = len(self.memory) // 2, len(self.memory) // 4
+        for name, content in (('halves that were exchanged', self.memory[half:] + self.memory[:half]),
+                              ('a mebibyte in front', bytes(MIB) + self.memory),
+                              ('sixteen pages are gone', self.memory[16 * PAGE:]),
+                              ('quarters that were exchanged', self.memory[:part] + self.memory[2 * part:3 * part]
+                               + self.memory[part:2 * part] + self.memory[3 * part:])):
+            with self.subTest(name):
+                self.container(self.file('moved.raw', content), code=3)
+                self.assertIn('another order', self.log)
+                self.assertNotIn('outcome: complete', self.log)
+
+
+class Linux(Case):
+    """Hardly any memory but what a kernel says of itself."""
+
+    BASE, ROOT, UTS = 0x200000, 0x210000, 0x213390
+    RELEASE = '6.1.0-56-amd64'
+
+    def image(self, move):
+        text = f'OSRELEASE={self.RELEASE}\nPAGESIZE=4096\n' + ''.join(
+            f'SYMBOL({name})=ffffffff{0x80000000 + at:08x}\n' for name, at in
+            (('init_uts_ns', self.UTS), ('init_top_pgt', self.ROOT), ('_stext', self.BASE)))
+        text += 'NUMBER(phys_base)=0\nNUMBER(pgtable_l5_enabled)=0\n'
+        memory = bytearray(4 * MIB)
+        memory[0x3000:0x3000 + len(text)] = text.encode()
+        for i, word in enumerate(('Linux', 'host', self.RELEASE, '#1 SMP', 'x86_64')):
+            at = self.UTS + move + 65 * i
+            memory[at:at + len(word)] = word.encode()
+        return self.file('linux.raw', bytes(memory))
+
+    def test_a_kernel_that_is_not_where_it_says(self):
+        image = self.image(0)
+        r = run('acquire', '-f', '-s', f'file:{image}', '-o', self.at / 'out.rsz', '--no-pagefile')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        for move in (PAGE, -MIB, MIB):
+            with self.subTest(move=move):
+                image = self.image(move)
+                r = run('acquire', '-f', '-s', f'file:{image}', '-o', self.at / 'out.rsz', '--no-pagefile')
+                self.assertEqual(r.returncode, 3, r.stderr)
+                self.assertIn(f'VMCOREINFO of a Linux kernel ({self.RELEASE})', r.stderr.decode())
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -40,6 +40,18 @@ static const struct outside *names_outside(const struct acquisition *a)
 	return NULL;
 }
 
+/* The same that shows that what there is is not in its place. */
+static const struct displaced *shows_displaced(const struct acquisition *a)
+{
+	const struct tables_result *const passes[] = { &a->image_end, &a->image, &a->before,
+						       &a->after };
+
+	for (size_t i = 0; i < ARRAY_SIZE(passes); i++)
+		if (displaced_is_sure(&passes[i]->displaced))
+			return &passes[i]->displaced;
+	return NULL;
+}
+
 enum status acquire__outcome(const struct acquisition *a, enum status output, struct err *e)
 {
 	const struct tally *t = &a->memory.stream.tally;
@@ -69,6 +81,10 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 		return ST_UNREADABLE;
 	if (names_outside(a)) {
 		outside_text(names_outside(a), e);
+		return err_add(e, ST_UNREADABLE, "%s", a->base.source->info.path);
+	}
+	if (shows_displaced(a)) {
+		displaced_text(shows_displaced(a), e);
 		return err_add(e, ST_UNREADABLE, "%s", a->base.source->info.path);
 	}
 	return acquire_check_source(&a->base.source->info, e);

@@ -2,6 +2,7 @@
 #include "agent/collect/acquire/outside.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/interrupt.h"
@@ -121,10 +122,15 @@ bool outside_is_wrong(const struct outside *o, const struct drv_info *info)
 
 void outside_text(const struct outside *o, struct err *ret)
 {
+	char where[64] = "";
+
+	if (o->last)
+		snprintf(where, sizeof(where), ", from 0x%" PRIx64 " to 0x%" PRIx64, o->first,
+			 o->last);
 	err_set(ret, ST_UNREADABLE,
 		"%" PRIu64 " of %" PRIu64 " entries of page tables refer to memory that the image "
-		"does not have, from 0x%" PRIx64 " to 0x%" PRIx64 ": it was cut off, or its RAM "
+		"does not have%s: it was cut off, its parts are in another order, or its RAM "
 		"banks are stored end to end, without the hole below 4 GiB; everything above the "
 		"hole then has wrong addresses (use --map to say where it belongs)",
-		o->entries, o->looked, o->first, o->last);
+		o->entries, o->looked, where);
 }

@@ -251,10 +251,15 @@ static enum status look_outside(const struct tables_plan *plan, struct tables_re
 {
 	const struct reading none = { .source = plan->source };
 
-	if (!plan->source->info.image || r->outside.looked)
+	const struct reading *reading = plan->stream.reading ? plan->stream.reading : &none;
+
+	if (!plan->source->info.image || r->outside.looked || r->displaced.looked)
 		return ST_OK;
-	return outside_look(plan->stream.reading ? plan->stream.reading : &none, plan->source,
-			    &r->found, &r->outside, e);
+	if (!r->found.n_spaces)
+		return drv_is_raw(&plan->source->info) && !interrupted()
+			       ? displaced_look(reading, plan->source, &r->displaced, e)
+			       : ST_OK;
+	return outside_look(reading, plan->source, &r->found, &r->outside, e);
 }
 
 static void warn_of_outside(const struct drv_info *info, const struct tables_result *r)
@@ -263,6 +268,11 @@ static void warn_of_outside(const struct drv_info *info, const struct tables_res
 	const struct outside *o = &r->outside;
 	struct err text = ERR_INIT;
 
+	if (displaced_is_sure(&r->displaced)) {
+		displaced_text(&r->displaced, &text);
+		log_warning("memory-displaced", "%s: %s", info->path, text.message);
+		return;
+	}
 	outside_text(o, &text);
 	if (outside_is_wrong(o, info))
 		log_warning("entries-outside", "%s: %s", info->path, text.message);

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "agent/collect/acquire/displaced.h"
 #include "agent/collect/acquire/outside.h"
 #include "agent/collect/capture/stream_pass.h"
 #include "agent/shared/kernel/discover.h"
@@ -41,7 +42,8 @@ struct tables_result {
 	const char *device_private_by;
 	/* process_names_json(); NULL: not live, or there is nothing to compare. */
 	json_t *processes;
-	struct outside outside; /* of an image */
+	struct outside outside;     /* of an image */
+	struct displaced displaced; /* of a raw one in which no tables were found */
 	struct stream_result stream;
 	struct walk_counts counts;
 	uint64_t tables;            /* table pages stored */
