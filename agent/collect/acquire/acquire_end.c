@@ -292,6 +292,7 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		field_json("order", order_json(a)),
 		field_json("parts", changes_parts_json(&a->base.changes, a->base.source)),
 		field_json("driver", driver_session_json(a->base.driver)),
+		field_json("driver_forecast", json_incref(a->base.forecast)),
 		field_bool("silent", a->base.source->info.silent),
 		field_json("files", files_json(&a->files)),
 		field_json("tables_before", found_tables_json(&a->before)),

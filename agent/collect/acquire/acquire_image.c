@@ -100,6 +100,7 @@ static void summarise_image(const struct image_acquisition *a, struct summary_be
 			field_json("memory_changes", changes_json(&a->base.changes)),
 			field_json("parts", manifest_parts(a->base.source)),
 			field_json("driver", driver_session_json(a->base.driver)),
+			field_json("driver_forecast", json_incref(a->base.forecast)),
 			field_u64("threads", a->base.threads), field_json("share", share_json()),
 			field_json("limits", host_limits_json(&a->base.limits)),
 			image_is_dmp(a->o->image.format)
