@@ -44,7 +44,8 @@ static const struct option_def options[] = {
 	CLI_GROUP(struct check_options, acquire.recipient, &recipient_option_group),
 	CLI_FLAG(struct check_options, acquire.force, 'f', "force",
 		 "as with acquire: accept an existing file and too little space"),
-	CLI_FLAG(struct check_options, json, 'j', "json", "print one JSON object"),
+	CITOOL_OPTION(struct check_options, citool)
+		CLI_FLAG(struct check_options, json, 'j', "json", "print one JSON object"),
 	CLI_HEADING("Over the network"),
 	CLI_FLAG(struct check_options, probe_link, 0, "probe-link",
 		 "start an upload to the address, send up to 64 MiB of random bytes to measure the "
@@ -334,7 +335,7 @@ static enum status check_forecast(struct check *c, struct err *e)
 
 	if (driver_session_subject(&c->o->acquire.driver, &subject, NULL))
 		subject = (struct ci_subject){ 0 };
-	c->ci = ci_host_json(&subject);
+	c->ci = ci_host_json(&subject, c->o->citool);
 	if (c->ci && c->driver)
 		c->forecast = driver_forecast_json(&(struct forecast_input){
 			c->driver, c->facts, c->policy, c->context, c->ci });

@@ -11,6 +11,7 @@
 struct check_options {
 	struct acquire_options acquire;
 	bool probe_link;
+	bool citool;
 	bool json;
 };
 

@@ -24,9 +24,10 @@ static const struct option_def options[] = {
 	DRIVER_DIR_OPTION(struct driver_command, folder),
 	DRIVER_RISK_OPTION(struct driver_command, risk),
 #endif
-	CLI_STRING(struct driver_command, host, 0, "host", "FILE",
-		   "inspect: forecast for the Windows that this output of 'check --json' is of; "
-		   "default: this machine, if it is Windows"),
+	CITOOL_OPTION(struct driver_command, citool) CLI_STRING(
+		struct driver_command, host, 0, "host", "FILE",
+		"inspect: forecast for the Windows that this output of 'check --json' is of; "
+		"default: this machine, if it is Windows"),
 	CLI_STRINGS(struct driver_command, policies, 0, "policy", "FILE",
 		    "inspect: ask this .cip or .p7b, copied from that host, about the driver"),
 	CLI_FLAG(struct driver_command, json, 'j', "json",
@@ -168,7 +169,7 @@ static enum status describe_here(const struct cli *cli, struct inspection *i, st
 		return st;
 	if (context_of_host(&i->context, NULL))
 		i->context = NULL;
-	i->ci = ci_host_json(&i->subject);
+	i->ci = ci_host_json(&i->subject, i->o->citool);
 	return i->ci ? ST_OK : err_nomem(e);
 }
 

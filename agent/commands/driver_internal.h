@@ -11,6 +11,7 @@ struct driver_command {
 	struct cli_strings policies; /* files of policies that are asked about it */
 	bool json;
 	bool risk;
+	bool citool;
 };
 
 /* "status", "load", "unload" or "cleanup". */

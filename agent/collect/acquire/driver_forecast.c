@@ -685,7 +685,7 @@ enum status driver_forecast_here(const struct driver_options *o, const char *sou
 		if (context_of_host(&context, NULL))
 			context = NULL;
 		policy = driver_policy_json(facts, context);
-		*ret_ci = ci_host_json(&subject);
+		*ret_ci = ci_host_json(&subject, false);
 		if (policy && *ret_ci)
 			*ret = driver_forecast_json(&(struct forecast_input){ driver, facts, policy,
 									      context, *ret_ci });

@@ -57,8 +57,9 @@ json_t *ci_citool_json(const char *text, size_t len);
 
 /*
  * Of this machine; implemented once per system. JSON null where it is no Windows. `s`: the driver
- * that policies are asked about; NULL: none.
+ * that policies are asked about; NULL: none. `citool`: Windows' own program is run too, which
+ * starts a process and leaves the traces of one; otherwise nothing is.
  */
-json_t *ci_host_json(const struct ci_subject *s);
+json_t *ci_host_json(const struct ci_subject *s, bool citool);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code integrity of this Windows, read only. Nothing is mounted for it, no process is started
- * and nothing is written: an EFI partition without a drive letter stays unseen, and is said to.
+ * The code integrity of this Windows, read only. Nothing is mounted for it and nothing is written:
+ * an EFI partition without a drive letter stays unseen. No process is started, unless one asks for
+ * citool.
  */
 #include "agent/collect/host/ci_host.h"
 
@@ -272,13 +273,92 @@ static json_t *events_json(const struct ci_subject *s)
 			 problem.message[0] ? json_text(problem.message) : json_null());
 }
 
-json_t *ci_host_json(const struct ci_subject *s)
+/*
+ * citool ("CiTool technical reference", Microsoft Learn; Windows 11 22H2 and later): with -json it
+ * asks for no key at its end. Administrators only.
+ */
+
+#define CITOOL_MS   60000
+#define CITOOL_MOST ((size_t)4 << 20)
+
+/* Both ends; ours is not for the child. False, and GetLastError(). */
+static bool open_child_pipe(HANDLE *ret_ours, HANDLE *ret_theirs)
 {
-	json_t *o = json_object();
+	SECURITY_ATTRIBUTES inherit = { .nLength = sizeof(inherit), .bInheritHandle = TRUE };
+
+	return CreatePipe(ret_ours, ret_theirs, &inherit, 0) &&
+	       SetHandleInformation(*ret_ours, HANDLE_FLAG_INHERIT, 0);
+}
+
+/* Takes what is there, until all writers are gone, the time is over, or it is too much. */
+static size_t drain_pipe(HANDLE pipe, char *to, size_t size)
+{
+	const ULONGLONG until = GetTickCount64() + CITOOL_MS;
+	size_t len = 0;
+	DWORD got;
+
+	while (len < size && GetTickCount64() < until &&
+	       PeekNamedPipe(pipe, NULL, 0, NULL, &got, NULL)) {
+		if (!got)
+			Sleep(20);
+		else if (ReadFile(pipe, to + len, (DWORD)MIN((size_t)got, size - len), &got, NULL))
+			len += got;
+	}
+	return len;
+}
+
+static bool start_citool(const wchar_t *path, HANDLE out, PROCESS_INFORMATION *ret)
+{
+	wchar_t line[] = L"citool.exe -lp -json";
+	STARTUPINFOW start = { .cb = sizeof(start),
+			       .dwFlags = STARTF_USESTDHANDLES,
+			       .hStdOutput = out,
+			       .hStdError = out };
+
+	return CreateProcessW(path, line, NULL, NULL, TRUE, CREATE_NO_WINDOW, NULL, NULL, &start,
+			      ret);
+}
+
+static json_t *run_citool(const char *path)
+{
+	_cleanup_handle_ HANDLE ours = NULL;
+	_cleanup_free_ char *text = malloc(CITOOL_MOST);
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+	PROCESS_INFORMATION child = { 0 };
+	struct err problem = ERR_INIT;
+	HANDLE theirs = NULL;
+	size_t len = 0;
+	bool started;
+
+	started = text && wide && open_child_pipe(&ours, &theirs) &&
+		  start_citool(wide, theirs, &child);
+	if (!started)
+		err_from_win32(&problem, ST_INPUT, GetLastError(), "%s", path);
+	if (theirs)
+		CloseHandle(theirs);
+	if (!started)
+		return json_pack("{s:o}", "problem", json_text(problem.message));
+	len = drain_pipe(ours, text, CITOOL_MOST);
+	if (WaitForSingleObject(child.hProcess, 0) != WAIT_OBJECT_0)
+		TerminateProcess(child.hProcess, 1);
+	CloseHandle(child.hThread);
+	CloseHandle(child.hProcess);
+	return ci_citool_json(text, len);
+}
+
+json_t *ci_host_json(const struct ci_subject *s, bool citool)
+{
+	_cleanup_free_ char *path = system_folder("\\citool.exe");
+	json_t *o = json_object(), *answer;
 
 	if (!o)
 		return NULL;
 	put_policies(o, s);
 	json_object_set_new(o, "events", events_json(s));
+	answer = citool && path ? run_citool(path) : NULL;
+	if (answer) {
+		json_object_set_new(answer, "path", json_text(path));
+		json_object_set_new(o, "citool", answer);
+	}
 	return o;
 }

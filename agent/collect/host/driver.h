@@ -32,6 +32,10 @@ struct driver_options {
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
 		   "load this memory driver, and unload it at the end"),                           \
 		DRIVER_DIR_OPTION(type, member.folder), DRIVER_RISK_OPTION(type, member.risk),
+#define CITOOL_OPTION(type, member)                                                                \
+	CLI_FLAG(type, member, 0, "citool",                                                        \
+		 "for the driver's forecast, also run Windows' citool.exe, which knows best what " \
+		 "is in force: it starts a process, and leaves the traces of one"),
 #define DRIVER_LOOK_OPTION(type, member)                                                           \
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
 		   "the memory driver that acquire would load"),                                   \
@@ -39,6 +43,7 @@ struct driver_options {
 #else
 #define DRIVER_OPTIONS(type, member)
 #define DRIVER_LOOK_OPTION(type, member)
+#define CITOOL_OPTION(type, member)
 #endif
 
 struct driver_session;
