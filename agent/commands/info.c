@@ -141,8 +141,10 @@ static void put_compared(json_t *doc, const json_t *lines)
 
 static json_t *info_json(struct container *c, const char *path, const struct container_sums *s)
 {
-	static const char *const begin_keys[] = { "process",  "tool",   "source",      "maps",
-						  "withheld", "driver", "stays_awake", NULL };
+	static const char *const begin_keys[] = {
+		"process",         "tool",           "source",      "maps", "withheld", "driver",
+		"driver_forecast", "code_integrity", "stays_awake", NULL
+	};
 	static const char *const end_keys[] = { "exit_code",      "outcome", "message",
 						"order",          "parts",   "maps_at_end",
 						"memory_changes", "usage",   "sleeps",

@@ -379,7 +379,9 @@ class Driver(unittest.TestCase):
         self.assertEqual(ran.returncode, NO_SOURCE, text(ran.stderr))
         doc = json.loads(ran.stdout)
         found = {f['what']: f['stops'] for f in doc['findings']}
-        self.assertEqual((found['driver-to-load'], found['driver-not-signed']), (False, True))
+        self.assertEqual((found['driver-to-load'], found['driver-not-signed'], found['driver-forecast']),
+                         (False, True, True))
+        self.assertEqual((doc['driver_forecast']['verdict'], doc['driver_forecast']['class']), ('blocked', 'none'))
         self.assertNotIn('source', found)
         sha256 = subprocess.run(['sha256sum', DRIVER], capture_output=True, check=True)
         self.assertEqual(doc['driver']['sha256'], text(sha256.stdout).split()[0])
@@ -403,6 +405,10 @@ class Driver(unittest.TestCase):
         sha256 = subprocess.run(['sha256sum', DRIVER], capture_output=True, check=True)
         self.assertEqual(manifest['driver']['sha256'], text(sha256.stdout).split()[0])
         self.assertIsNone(manifest['driver']['signer'])
+        # What was judged before it was loaded, and by what: Wine did not keep to it.
+        forecast = manifest['driver_forecast']
+        self.assertEqual((forecast['verdict'], forecast['certain'], forecast['class']), ('blocked', True, 'none'))
+        self.assertEqual(manifest['code_integrity']['policy_files'], [])
 
     def test_2_0_0(self):
         self.check(Memory(told=info(RUNS), **BUFFERED), requests='buffered', kpcrs='64',
