@@ -119,9 +119,19 @@ static const struct option_def options[] = {
 		 "start even if another acquisition of this machine is running"),
 };
 
+static void put_orders(FILE *to)
+{
+	cli_put_notes(to, "Orders in which memory is read:\n");
+	for (size_t i = 0; orders[i]; i++)
+		cli_put_wrapped(to, (size_t)fprintf(to, "  %s", orders[i]->name),
+				orders[i]->summary);
+}
+
 static void put_acquire_notes(FILE *to)
 {
 	command_put_targets(to);
+	fputc('\n', to);
+	put_orders(to);
 	fputc('\n', to);
 	sources_put_notes(to);
 	cli_put_notes(

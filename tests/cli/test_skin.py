@@ -107,6 +107,11 @@ class Skin(unittest.TestCase):
             for word in words:
                 self.assertRegex(r.stderr, rf"\b{word}\b", args)
 
+    def test_help_says_what_each_order_does(self):
+        said = run("acquire", "--help").stdout
+        for order in ("linear", "tables-first", "tables-last", "guided"):
+            self.assertRegex(said, rf"(?m)^  {order} +\w+ \w+", order)
+
     def test_a_typo_is_answered_with_the_nearest_word(self):
         """Wherever there is a list: commands, options, their values, sources, presets and their keys."""
         for near, *args in (("acquire", "aquire"), ("verify", "help", "verfy"),
