@@ -341,7 +341,7 @@ struct drv_withheld {
 	uint64_t untold; /* pages beyond DRV_WITHHELD_MAX ranges */
 };
 
-/* A bound on memory, in a list, where every other page is in a balloon. */
+/* Bounds the lists if every other page is in a balloon. */
 #define DRV_WITHHELD_MAX 65536
 
 /* Linux's EHWPOISON, on every platform: the error number of a page that is poisoned. */
@@ -353,7 +353,7 @@ struct drv_withheld {
  */
 #define DRV_UNMAPPED     14
 
-/* What these two mean, for people; NULL for other errors. */
+/* The meaning of these two, for people; NULL for other errors. */
 const char *drv_error_meaning(uint32_t error);
 
 /*
@@ -364,7 +364,7 @@ const char *drv_error_meaning(uint32_t error);
 enum status drv_withheld(struct drv *d, struct drv_withheld *ret, struct err *e);
 void drv_withheld_deinit(struct drv_withheld *w);
 
-/* Beyond so many parts (a page here and a page there, on a hostile machine) they are left out. */
+/* Parts beyond this number (scattered pages, on a hostile machine) are left out. */
 #define DRV_PARTS_MAX 65536
 
 /* Which source delivered which pages. */
@@ -374,12 +374,12 @@ struct drv_part {
 };
 
 /*
- * From now on drv_read_pages() notes who delivers which page of the first map, or does not any
- * more. At first it does not. It takes a bit for each page and source.
+ * Makes drv_read_pages() record which source delivers which page of the first map, or stop doing
+ * so. Off at first. It takes a bit for each page and source.
  */
 void drv_note_parts(struct drv *d, bool on);
 
-/* In order of address, neighbours of one source joined. Valid until the next read. */
+/* In order of address, adjacent parts of one source joined. Valid until the next read. */
 const struct drv_part *drv_parts(const struct drv *d, size_t *ret_count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds of files that file.c tells apart share. For file*.c only. */
+/* Shared by the kinds of files that file.c recognises. For file*.c only. */
 #ifndef RAMSEAL_DRIVER_INTERFACE_FILE_INTERNAL_H
 #define RAMSEAL_DRIVER_INTERFACE_FILE_INTERNAL_H
 
@@ -9,14 +9,14 @@
 #include "driver-interface/source.h"
 
 /*
- * The file as the kinds read it. To open it can mean to read all of it, and so until it is open
- * each read first asks whether to go on.
+ * The file as the kinds read it. Opening it can mean reading all of it, so until it is open, each
+ * read first asks whether to go on.
  */
 struct asking_blob {
 	struct blob blob;
 	struct blob *of;
-	bool opened;         /* nobody is asked any more */
-	const char *stopped; /* by whom, and from then on nothing is read; NULL: by nobody */
+	bool opened;         /* no longer asks */
+	const char *stopped; /* the reason to stop, after which nothing is read; NULL: none */
 };
 
 struct file_drv {
@@ -26,7 +26,7 @@ struct file_drv {
 	struct elf_core core;
 	struct extents extents;
 	struct extents_file plain;   /* the file's own bytes */
-	struct extents_bytes *bytes; /* of which `extents` tells offsets: these, or unpacked ones */
+	struct extents_bytes *bytes; /* for the offsets of `extents`: these, or unpacked ones */
 	void (*unpacked_free)(
 		struct extents_bytes *b); /* of those; NULL: they are the file's own */
 	const char *origin;               /* of the map */
@@ -37,7 +37,7 @@ struct file_drv {
 	char lost[1024];
 };
 
-/* A clause more for drv_info.note and drv_info.lost. */
+/* Adds a clause to drv_info.note or drv_info.lost. */
 void file__note(struct file_drv *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void file__lost(struct file_drv *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -45,18 +45,18 @@ void file__lost(struct file_drv *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 enum status file__add_range(struct file_drv *f, struct range_list *map, uint64_t first,
 			    uint64_t len, uint64_t present, uint64_t offset, struct err *e);
 
-/* What AVML leaves out. `zeros`: bytes of which there are headers alone. */
+/* Notes what AVML leaves out. `zeros`: bytes that have only a header. */
 void file__note_avml(struct file_drv *f, uint64_t zeros);
 
 /*
- * Decides what the bytes of records are that begin inside a page, from the file or as the source's
- * name says, and makes the ranges theirs. What is open is told as lost.
+ * Decides how to read records that begin inside a page, from the file or by the source's name, and
+ * adjusts their ranges. Doubts are added to drv_info.lost.
  */
 void file__resolve_skew(struct file_drv *f, struct skew_record *r, size_t count, bool module);
 
 /*
- * One way to look at a file: finds its ranges, as the file has them, and its bytes. ST_NOT_MINE
- * passes on to the next.
+ * Tries one kind of file: finds its ranges, in the file's order, and its bytes. ST_NOT_MINE: try
+ * the next.
  */
 typedef enum status (*file_kind_fn)(struct file_drv *f, struct range_list *map, struct err *e);
 
@@ -73,10 +73,10 @@ enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, st
 enum status file__add_avml(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_kdump(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_windows_dump(struct file_drv *f, struct range_list *map, struct err *e);
-/* What maps of raw images are called, and how drv_is_raw() knows them. */
+/* The origins of maps of raw images, by which drv_is_raw() recognises them. */
 extern const char file__by_size[], file__by_map[], file__by_vmss[];
 
-/* file_map.c: raw, where drv_map_file says, and where what lies beside a .vmem says. */
+/* file_map.c: raw images, placed by drv_map_file or by the file beside a .vmem. */
 enum status file__add_stated(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_vmem(struct file_drv *f, struct range_list *map, struct err *e);
 

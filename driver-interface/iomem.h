@@ -9,8 +9,8 @@
 
 /*
  * Appends every "System RAM", "System RAM (virtio_mem)", "System RAM (kmem)", at any depth, as the
- * text has them: not tidy, ends inclusive. What lies inside a RAM range ("Kernel code") is part of
- * it. Other lines are not judged; a RAM line that makes no sense is ST_CORRUPT with its number.
+ * text has them: not tidy, ends inclusive. Entries inside a RAM range ("Kernel code") are part of
+ * it. Other lines are not checked; a RAM line that makes no sense is ST_CORRUPT with its number.
  * ST_NO_PRIVILEGE if all addresses are hidden (the kernel prints zeros to those without
  * CAP_SYS_ADMIN, kernel/resource.c r_show()), ST_NO_SOURCE if there is no RAM in it.
  */
@@ -21,7 +21,7 @@ enum status iomem_read(struct range_list *ret, struct err *e);
 
 /*
  * The file that iomem_read() reads: "/proc/iomem", or what was set here, for tests and for maps
- * carried over from elsewhere. Borrowed, also by every drv opened since; NULL restores the default.
+ * carried over from elsewhere. Borrowed, also by every drv opened later; NULL restores the default.
  */
 const char *iomem_path(void);
 void iomem_set_path(const char *path);

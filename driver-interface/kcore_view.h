@@ -2,8 +2,8 @@
 /*
  * /proc/kcore as one reader has it open: its segments, and which of them are RAM. The kernel has
  * one buffer for each time that it was opened (file->private_data: open_kcore(), and
- * read_kcore_iter(), which copies through it; 6.12), and guards it by nothing: two reads at once of
- * one descriptor get each other's pages. So each thread that reads beside others has its own.
+ * read_kcore_iter(), which copies through it; 6.12), without a lock: two concurrent reads from one
+ * descriptor get each other's pages. So each reading thread has its own.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_KCORE_VIEW_H
 #define RAMSEAL_DRIVER_INTERFACE_KCORE_VIEW_H
@@ -14,12 +14,12 @@
 
 /* Zero-initialise, but for file.fd, which is -1 until it is open. */
 struct kcore_view {
-	struct drv *of; /* whose maps those are that were told, and who dies */
+	struct drv *of; /* the source it belongs to, for its maps and its failure */
 	struct file_blob file;
 	struct elf_core core;
 	struct extents ram;
 	uint16_t phnum;         /* of the headers that `ram` is from */
-	uint64_t direct;        /* virtual address of physical address 0; 0: nobody says */
+	uint64_t direct;        /* virtual address of physical address 0; 0: not known */
 	struct direct_map *map; /* NULL: its tables are not known; freed with it */
 };
 
@@ -28,8 +28,7 @@ enum status kcore_view_open(struct kcore_view *v, struct drv *of, const char *pa
 void kcore_view_deinit(struct kcore_view *v);
 
 /*
- * The same file once more, for another reader; NULL if it cannot be had. Nothing of `as` changes,
- * and who else uses it goes on.
+ * Opens the same file for another reader; NULL on failure. `as` does not change and stays in use.
  */
 struct kcore_view *kcore_view_again(const struct kcore_view *as);
 void kcore_view_destroy(struct kcore_view *v); /* NULL is fine */
@@ -42,12 +41,12 @@ enum status kcore_view_find_ram(struct kcore_view *v, const struct range_list *i
 				struct range_list *map, struct err *e);
 
 /*
- * As drv_ops.read(), with zeros, and no error, for what the kernel does not want to read, or
- * cannot. `arg` is a struct kcore_view.
+ * As drv_ops.read(), but with zeros and no error for what the kernel cannot or will not read. `arg`
+ * is a struct kcore_view.
  */
 struct drv_result kcore_view_segments(void *arg, uint64_t addr, void *buf, size_t len);
 
-/* As drv_ops.read(): where the direct map is known, what it has not is an error. */
+/* As drv_ops.read(): if the direct map is known, its holes are errors. */
 struct drv_result kcore_view_read(struct kcore_view *v, uint64_t addr, void *buf, size_t len);
 
 #endif

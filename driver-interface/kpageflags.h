@@ -23,27 +23,27 @@
 
 struct kpageflags {
 	int fd;         /* -1: it cannot be asked */
-	uint64_t block; /* of huge_page_is_poisoned(): the last answer, and the PFN it is for */
+	uint64_t block; /* the last answer of huge_page_is_poisoned(), and its PFN */
 	bool poisoned;
 };
 
-/* Where it is missing (CONFIG_PROC_PAGE_MONITOR), or needs rights that we lack, fd is -1. */
+/* If it is missing (CONFIG_PROC_PAGE_MONITOR) or we lack the rights, fd is -1. */
 void kpageflags_open(struct kpageflags *f);
 void kpageflags_close(struct kpageflags *f);
 
 /*
- * As drv_ops.withhold(), by any thread. False if it cannot tell any more: then the rest counts as
+ * As drv_ops.withhold(), from any thread. False if it no longer works: then the rest counts as
  * readable.
  */
 bool kpageflags_withhold(const struct kpageflags *f, uint64_t addr, size_t pages,
 			 struct page_status *status);
 
 /*
- * Why a sample of the flags of `map` cannot be the kernel's; NULL if it can. Static. They forbid
- * every page; or more are poisoned than a machine can lose; or a page that is none has other flags
- * (fs/proc/page.c, stable_page_flags(): then NOPAGE is all that it has). `shown`: the kernel itself
- * shows this memory, and so the file goes as far: max_pfn is the end of both (kcore_ram_list() and
- * kpageflags_read()).
+ * Why a sample of the flags of `map` cannot be from the kernel; NULL if it can. Static. They forbid
+ * every page, or more pages are poisoned than a machine can lose, or a page that does not exist has
+ * other flags (fs/proc/page.c, stable_page_flags(): then NOPAGE is all that it has). `shown`: the
+ * kernel itself shows this memory, so the file must reach as far: max_pfn is the end of both
+ * (kcore_ram_list() and kpageflags_read()).
  */
 const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map, bool shown);
 

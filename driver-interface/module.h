@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the devices of kernel modules from elsewhere share: a process of its own reads them
+ * Shared by devices of third-party kernel modules, which are read by a separate process
  * (reader_process.h).
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_MODULE_H
@@ -17,8 +17,8 @@ struct module_drv {
 
 /*
  * The device opened, /proc/iomem as maps[0], and /proc/kpageflags. `missing` as in linux_open().
- * ST_NOT_MINE if begin() said that the device does not know its request; what else it said is in
- * the message.
+ * ST_NOT_MINE if begin() found that the device does not know its request; other errors are in the
+ * message.
  */
 enum status module_open(const struct drv_ops *ops, const struct reader_device *device,
 			const char *path, const char *missing, struct module_drv **ret,
@@ -28,7 +28,7 @@ enum status module_open(const struct drv_ops *ops, const struct reader_device *d
 struct drv_result module_read(struct drv *d, uint64_t addr, void *buf, size_t len);
 void module_close(struct drv *d);
 
-/* What the drv_ops of all of them have. */
+/* Common to all their drv_ops. */
 #define MODULE_OPS                                                                                 \
 	.read_max = DRV_READ_PAGES, .withhold = linux_withhold, .maps_again = linux_maps_again,    \
 	.close = module_close

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which source delivered which page, one bit a page for each source that delivered any. Memory is
- * read in any order, a page here and a page there: a list of ranges would be sorted over and over.
+ * Records which source delivered which page, with one bit per page for each source that delivered
+ * any. Memory is read in any order, so a list of ranges would be sorted again and again.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_PARTS_H
 #define RAMSEAL_DRIVER_INTERFACE_PARTS_H
@@ -10,13 +10,13 @@
 
 struct parts;
 
-/* `ranges` is borrowed; pages outside it are not noted. NULL without memory. */
+/* `ranges` is borrowed; pages outside it are not recorded. NULL if out of memory. */
 struct parts *parts_create(const struct range_list *ranges);
 void parts_destroy(struct parts *p); /* NULL is fine */
 
 /*
- * Those of these pages that are data come from `source` (static, told apart by address), whoever
- * had delivered them before. Without memory they come from nobody: bookkeeping must not end an
+ * Records that the data pages among these come from `source` (static, compared by address),
+ * replacing any earlier record. If out of memory, nothing is recorded: bookkeeping must not end an
  * acquisition.
  */
 void parts_note(struct parts *p, const char *source, uint64_t addr, size_t pages,

@@ -13,9 +13,9 @@
 #define RESOURCE_LIST_VALUE ".Translated"
 
 /*
- * Appends every memory descriptor, large ones too, as the list has them: not tidy. Those that are
- * empty or reach past 2^64 are left out. ST_CORRUPT if the list is cut short; what stood before the
- * cut has been appended then. ST_NO_SOURCE if there is no memory in it.
+ * Appends every memory descriptor, including large ones, as listed: not tidy. Descriptors that are
+ * empty or reach past 2^64 are left out. ST_CORRUPT if the list is cut short; what comes before the
+ * cut is then appended. ST_NO_SOURCE if there is no memory in it.
  */
 enum status resource_list_parse(const void *p, size_t len, struct range_list *ret, struct err *e);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the sources share: those of driver-interface/, the simulator, and their tests.
+ * Shared by the sources in driver-interface/, the simulator, and their tests.
  *
  * A source is a struct that begins with struct drv. Its open() allocates it zeroed, calls
  * drv__init(), adds maps, fills in the rest of `info`; its close() calls drv__deinit() and frees
@@ -17,22 +17,24 @@
 /* Those of this system: table-linux.c, table-windows.c. */
 extern const struct drv_ops *const drv_system_table[];
 
-/* A good size for sources that take any: one system call per 4 MiB is lost in the noise. */
+/* A good size for sources that accept any: one system call per 4 MiB costs next to nothing. */
 #define DRV_READ_LARGE ((size_t)4 << 20)
 
-/* Where sources that touch every page singly stop: not to stay in the source for too long. */
+/*
+ * The limit for sources that handle each page separately, so that one read does not take too long.
+ */
 #define DRV_READ_PAGES ((size_t)1 << 20)
 
 /* `path` is copied. error_numbers becomes "errno". */
 enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path, struct err *e);
 void drv__deinit(struct drv *d);
 
-/* Appends a clause to a sentence of drv_info, behind "; " if it is not the first; it may be cut. */
+/* Appends a clause to a sentence of drv_info, after "; " unless it is the first; it may be cut. */
 void drv__add_clause(char *to, size_t size, const char *fmt, va_list ap) PRINTF_LIKE(3, 0);
 
 /*
- * Takes the ranges (`l` is left empty), tidies them and adds them as the next map. `origin` lives
- * as long as the drv. Beyond DRV_MAPS_MAX it is ST_SYSTEM.
+ * Takes the ranges (`l` is left empty), tidies them and adds them as the next map. `origin` must
+ * live as long as the drv. ST_SYSTEM beyond DRV_MAPS_MAX.
  */
 enum status drv__add_map(struct drv *d, const char *origin, struct range_list *l, struct err *e);
 
@@ -40,7 +42,7 @@ enum status drv__add_map(struct drv *d, const char *origin, struct range_list *l
 enum status drv__maps_add(struct drv_maps *m, const char *origin, struct range_list *l,
 			  struct err *e);
 
-/* Adds a fact; beyond DRV_FACTS_MAX it is forgotten, and a long value is cut. */
+/* Adds a fact; beyond DRV_FACTS_MAX it is dropped, and a long value is cut. */
 void drv__fact(struct drv *d, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /*
@@ -53,17 +55,17 @@ void drv__fact(struct drv *d, const char *name, const char *fmt, ...) PRINTF_LIK
 #define DRV_KERNEL_HALF  0xff00000000000000u
 
 /*
- * Where the kernel maps physical address 0, as the first segment tells it that has both addresses
- * and is not the kernel image; 0 if none does.
+ * Where the kernel maps physical address 0, from the first segment that has both addresses and is
+ * not the kernel image; 0 if none has.
  */
 uint64_t drv__direct_map(const struct elf_core *core);
 
-/* What VMCOREINFO among info.notes tells of the kernel: its place, and CR3. Also the direct map. */
+/* Takes the kernel's place, CR3 and the direct map from VMCOREINFO in info.notes. */
 void drv__use_notes(struct drv *d, const struct elf_core *core);
-/* The same of what needs phys_base, where that is known otherwise. */
+/* The same for what depends on phys_base, if that is known from elsewhere. */
 void drv__use_phys_base(struct drv_info *i, const void *vmcoreinfo, size_t size, int64_t phys_base);
 
-/* pread() until it ends, as bytes. `exact`: the byte behind `bytes` is known to be the bad one. */
+/* The result of pread() in bytes. `exact`: the byte after `bytes` is known to be the bad one. */
 struct pread_result {
 	size_t bytes;
 	uint32_t error; /* errno or DRV_NO_DATA; 0 if all was read */
@@ -77,15 +79,15 @@ struct pread_result drv__pread(int fd, uint64_t off, void *buf, size_t len);
 struct drv_result drv__pread_pages(int fd, uint64_t addr, void *buf, size_t len);
 
 /*
- * Combines the automatic sources of a table. They are asked in this order for each page, until one
- * has it; none is opened before those in front of it have left a page that may be read, but for
- * the first that answers. ST_NO_PRIVILEGE or ST_NO_SOURCE if there is none.
+ * Combines the automatic sources of a table. They are asked for each page in this order until one
+ * has it. After the first usable one, a source is opened only when those before it have left a page
+ * that may be readable. ST_NO_PRIVILEGE or ST_NO_SOURCE if there is none.
  */
 enum status chain_open(const struct drv_ops *const *table, struct drv **ret, struct err *e);
 
 /*
- * What this process lacks to read the memory of this machine, whatever the source: the first
- * clause of the message when none answers. NULL: nothing that is known. Static.
+ * What this process lacks to read this machine's memory with any source: the first clause of the
+ * message when none is usable. NULL: nothing known. Static.
  */
 const char *drv__lacks(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver that was in driver-interface/drivers/ when this was built; build/embed makes the file.
- * Without one the size is 0.
+ * The driver from driver-interface/drivers/ at build time; build/embed makes the file. The size is
+ * 0 if there was none.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_BUILT_IN_H
 #define RAMSEAL_DRIVER_INTERFACE_WINPMEM_BUILT_IN_H

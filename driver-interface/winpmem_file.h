@@ -9,7 +9,7 @@
 #include "driver-interface/winpmem_service.h"
 #include "formats/base/win32.h"
 
-/* Bytes that are owned, or built in. Zero-initialise. */
+/* Owned or built-in bytes. Zero-initialise. */
 struct driver_bytes {
 	const uint8_t *at;
 	size_t len;
@@ -19,7 +19,7 @@ struct driver_bytes {
 void driver_bytes_deinit(struct driver_bytes *b);
 #define _cleanup_driver_bytes_ CLEANUP(driver_bytes_deinit)
 
-/* NULL: what is built in, ST_USAGE if nothing is. ST_INPUT if it is no x64 driver. */
+/* NULL: the built-in driver, ST_USAGE if there is none. ST_INPUT if it is not an x64 driver. */
 enum status driver_bytes_read(const char *path, struct driver_bytes *ret, struct err *e);
 
 enum status driver_bytes_sha256(const struct driver_bytes *b, char ret[static SHA256_HEX_SIZE],
@@ -28,16 +28,16 @@ enum status driver_bytes_sha256(const struct driver_bytes *b, char ret[static SH
 /* Creates the file; it must not exist. */
 enum status driver_bytes_write(const struct driver_bytes *b, const wchar_t *path, struct err *e);
 
-/* Has the open file these bytes and no more? */
+/* Does the open file have exactly these bytes? */
 bool driver_bytes_are(const struct driver_bytes *b, HANDLE file);
 
 /*
- * What WinVerifyTrust() says of the file. Nothing is shown, nothing fetched from the network.
- * `file`: it is open already, and then that one is judged; or NULL.
+ * WinVerifyTrust() for the file, without dialogs or network access. `file`: the open file, which is
+ * then checked; or NULL.
  */
 uint32_t driver_trust(const wchar_t *path, HANDLE file);
 
-/* The name in the certificate of the first signature in the file, whatever it is worth; or NULL. */
+/* The unverified name in the certificate of the file's first signature; or NULL. */
 char *driver_signer(const wchar_t *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What loading and unloading a driver (winpmem_service.c) shares with finding what was left behind
+ * Shared by loading and unloading a driver (winpmem_service.c) and finding remains
  * (winpmem_leftovers.c).
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_INTERNAL_H
@@ -16,19 +16,19 @@
 #define DIGITS       16
 #define NAME_SIZE    (PREFIX_LEN + DIGITS + 1)
 
-/* One name for all of them, in a folder of its own. */
+/* The same name for all copies, each in a folder of its own. */
 #define DRIVER_FILE  L"winpmem.sys"
 
-/* What the service list shows; the second is for those that were left loaded on purpose. */
+/* Names in the service list; the second is for drivers left loaded on purpose. */
 #define DISPLAY_NAME L"ramseal memory driver"
 #define KEPT_NAME    L"ramseal memory driver, kept"
 
-/* One text of three. For free(); NULL: no memory. */
+/* Joins three texts. For free(); NULL if out of memory. */
 wchar_t *winpmem__join(const wchar_t *front, const wchar_t *middle, const wchar_t *back);
-/* Where copies are made: `folder`, or Windows' own; without a backslash at its end. */
+/* The folder for copies: `folder`, or Windows's own; without a backslash at its end. */
 wchar_t *winpmem__folder_above(const char *folder);
 
-/* An error of Windows, with what can be done about it. */
+/* A Windows error with advice. */
 enum status winpmem__advise(struct err *e, DWORD code, const char *what);
 
 /* True while a program holds the service of that name. */
