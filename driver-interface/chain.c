@@ -456,7 +456,7 @@ static enum status chain_maps_again(struct drv *d, struct drv_maps *ret, struct 
 
 static const struct drv_ops chain_ops = {
 	.name = "auto",
-	.summary = "every source that answers, the next where one fails",
+	.summary = "each usable source in turn; where one fails, the next takes over",
 	.kind = DRV_OWN,
 	.reason = "never a source with a hazard",
 	.read_max = DRV_READ_LARGE,
@@ -485,7 +485,7 @@ static enum status refuse_all_sources(struct refusals *no, const struct drv_ops 
 				"is there, but used only if it is named, because it is a hazard");
 	return err_set(e, no->privilege[0] ? ST_NO_PRIVILEGE : ST_NO_SOURCE,
 		       "no source of memory is usable: %s%s%s",
-		       no->names[0] ? no->privilege : "this system has none that is automatic",
+		       no->names[0] ? no->privilege : "none is used automatically on this system",
 		       no->privilege[0] && no->others[0] ? "; " : "", no->others);
 }
 

@@ -62,8 +62,9 @@ static enum status devmem_fill(struct devmem *m, const char *path, struct err *e
 		return st;
 	m->zeros_in_low_memory = is_strict(m);
 	if (m->zeros_in_low_memory)
-		linux_note(&m->base, "the kernel refuses RAM (CONFIG_STRICT_DEVMEM); below 1 MiB "
-				     "it does so with zeros, which count as unreadable");
+		linux_note(&m->base,
+			   "the kernel denies access to RAM (CONFIG_STRICT_DEVMEM); below 1 MiB it "
+			   "returns zeros instead, which count as unreadable");
 	return ST_OK;
 }
 
@@ -101,7 +102,7 @@ static struct drv_result devmem_read(struct drv *d, uint64_t addr, void *buf, si
 
 const struct drv_ops devmem_ops = {
 	.name = "devmem",
-	.summary = "/dev/mem; most kernels refuse RAM through it",
+	.summary = "/dev/mem; most kernels deny access to RAM through it",
 	.kind = DRV_OWN,
 	.reason = "tried last, because a locked-down kernel logs the attempt",
 	.default_path = "/dev/mem",

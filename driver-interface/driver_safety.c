@@ -72,13 +72,13 @@ enum status driver_may_be_loaded(struct driver_version v, const char *name, stru
 	if (five != NT_NO && breaks_at_five_levels(v))
 		st = err_set(e, ST_NO_SOURCE,
 			     "%s: page tables %s five levels here, and loading a WinPmem before "
-			     "4.0.1 may stop Windows or change its memory; bring a later one, or "
+			     "4.0.1 may stop Windows or change its memory; use a later one, or "
 			     "take the memory from the hypervisor",
 			     name, five == NT_YES ? "have" : "may have");
 	else if (breaks_at_secure_kernel(v) && nt_secure_kernel(nt) != NT_NO)
 		st = err_set(e, ST_NO_SOURCE,
 			     "%s: a WinPmem before 1.6.3 stops Windows where virtualization-based "
-			     "security runs, as it does here; bring a later one",
+			     "security runs, as it does here; use a later one",
 			     name);
 	return risk ? ST_OK : st;
 }

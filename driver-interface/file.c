@@ -70,14 +70,14 @@ void file__resolve_skew(struct file_drv *f, struct skew_record *r, size_t count,
 		skew_move(r, count);
 	if (!s.sure)
 		file__lost(f,
-			   "records begin inside a page, and nothing tells for certain whether "
-			   "their bytes are those of the addresses in their headers (--source "
-			   "lime-bytes:PATH) or of the whole pages around them (lime-pages:PATH, "
-			   "as LiME's module writes them): they are taken for %s",
+			   "records begin inside a page, and it is uncertain whether they hold the "
+			   "bytes of the addresses in their headers (--source lime-bytes:PATH) or "
+			   "the whole pages around them (lime-pages:PATH, as LiME's module writes "
+			   "them): they are taken for %s",
 			   s.pages ? "whole pages" : "the bytes of their addresses");
 	else if (s.pages)
-		file__note(f, "records begin inside a page, and have the whole pages from there on "
-			      "instead, as LiME's module writes them");
+		file__note(f, "records begin inside a page but hold whole pages from there on, as "
+			      "LiME's module writes them");
 }
 
 /*
@@ -124,9 +124,10 @@ static enum status check_raw(struct file_drv *f, struct range_list *map, struct 
 	const enum status st = foreign_find(&f->whole.blob, &is, e);
 
 	if (!st && is)
-		return err_set(e, ST_INPUT,
-			       "is %s, not memory%s%s (--source raw:PATH takes it for memory)",
-			       is->what, is->advice ? "; " : "", is->advice ? is->advice : "");
+		return err_set(
+			e, ST_INPUT,
+			"is %s, not memory%s%s (--source raw:PATH reads it as memory anyway)",
+			is->what, is->advice ? "; " : "", is->advice ? is->advice : "");
 	return st ? st : ST_NOT_MINE;
 }
 
@@ -214,7 +215,7 @@ static enum status add_file_pages(struct file_drv *f, struct range_list *map, st
 		return st;
 	range_list_tidy(&whole, &faults);
 	if (!whole.count)
-		return err_set(e, ST_INPUT, "%s: has not even one whole page of memory",
+		return err_set(e, ST_INPUT, "%s: has less than one page of memory",
 			       f->drv.info.path);
 	for (size_t i = 0; i < map->count; i++) {
 		map->at[i].first &= ~mask;
@@ -226,7 +227,7 @@ static enum status add_file_pages(struct file_drv *f, struct range_list *map, st
 	f->drv.info.maps[0].faults = faults;
 	bytes = range_list_bytes(&f->drv.info.maps[0].ranges) - range_list_bytes(&whole);
 	if (bytes)
-		file__note(f, "pages of which the file has a part only are unreadable: %" PRIu64,
+		file__note(f, "pages that are only partly in the file are unreadable: %" PRIu64,
 			   bytes / PAGE_SIZE);
 	return ST_OK;
 }
@@ -241,12 +242,13 @@ static void tidy_extents(struct file_drv *f)
 		return;
 	if (!t.differ && t.compared == t.bytes)
 		file__note(f,
-			   "%" PRIu64 " bytes of memory stand in the file twice, and are the same",
+			   "%" PRIu64
+			   " bytes of memory are in the file twice, with the same content",
 			   t.bytes);
 	else
 		file__lost(f,
-			   "%" PRIu64 " bytes of memory stand in the file twice; of %" PRIu64
-			   " that were compared %" PRIu64 " differ, and the first range counts",
+			   "%" PRIu64 " bytes of memory are in the file twice; of the %" PRIu64
+			   " that were compared %" PRIu64 " differ; the first range is used",
 			   t.bytes, t.compared, t.differ);
 }
 
@@ -275,8 +277,7 @@ static enum status open_as_first_kind(struct file_drv *f, const file_kind_fn *ki
 		return err_add(e, st, "%s", path);
 	if (drv_map_file && !f->mapped)
 		return err_set(e, ST_INPUT,
-			       "%s: says itself where its memory belongs; a map is for raw images",
-			       path);
+			       "%s: says where its memory belongs; --map is for raw images", path);
 	st = leave_out_unbacked(f, &map, e);
 	if (!st)
 		st = add_file_pages(f, &map, e);
@@ -310,7 +311,7 @@ static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
 		return st;
 	/* What is unpacked is so behind a position of its own. */
 	if (f->bytes == &f->plain.bytes)
-		f->drv.info.parallel = "a file is read at any place by any thread (pread)";
+		f->drv.info.parallel = "any thread can read a file at any offset (pread)";
 	f->drv.info.note = f->note[0] ? f->note : NULL;
 	f->drv.info.lost = f->lost[0] ? f->lost : NULL;
 	return ST_OK;
@@ -411,9 +412,8 @@ const struct drv_ops raw_ops = {
 
 const struct drv_ops lime_pages_ops = {
 	.name = "lime-pages",
-	.summary =
-		"a LiME image whose records that begin inside a page have whole pages, as LiME's "
-		"module writes them, as lime-pages:PATH",
+	.summary = "a LiME image in which records that begin inside a page hold whole pages, as "
+		   "LiME's module writes them, as lime-pages:PATH",
 	.open = lime_pages_open,
 	FILE_OPS,
 };

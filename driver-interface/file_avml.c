@@ -68,10 +68,12 @@ static enum status add_blocks(struct file_drv *f, struct range_list *map, const 
 
 void file__note_avml(struct file_drv *f, uint64_t zeros)
 {
-	file__note(f,
-		   "AVML leaves blocks of zeros out: between its ranges can be zeros or nothing");
+	file__note(f, "AVML leaves out blocks of zeros: a gap between its ranges can be zeros or "
+		      "no memory");
 	if (zeros)
-		file__note(f, "%" PRIu64 " bytes are headers alone, and so zeros (AVML 0.16, 0.17)",
+		file__note(f,
+			   "%" PRIu64
+			   " bytes have only a header, which stands for zeros (AVML 0.16, 0.17)",
 			   zeros);
 }
 
@@ -81,12 +83,12 @@ static void tell_of_avml(struct file_drv *f, const struct avml *a)
 	if (a->damaged)
 		file__lost(f,
 			   "it is damaged in %" PRIu64 " place%s: %" PRIu64
-			   " bytes of the file are passed over, and whole blocks may be among them",
+			   " bytes of the file are skipped, which may include whole blocks",
 			   a->damaged, a->damaged == 1 ? "" : "s", a->passed);
 	if (a->overstated)
 		file__lost(f,
-			   "what %" PRIu64 " headers name beyond %" PRIu64
-			   " MiB is left out, as no such block is whole",
+			   "%" PRIu64 " headers name more than %" PRIu64
+			   " MiB: no such block is whole, and what is beyond is left out",
 			   a->overstated, AVML_CLAIM_MAX >> 20);
 	switch (a->end) {
 	case AVML_WHOLE:
@@ -95,7 +97,7 @@ static void tell_of_avml(struct file_drv *f, const struct avml *a)
 		file__note(f, "the file is cut short; what is missing is unreadable");
 		break;
 	case AVML_CUT_END:
-		file__lost(f, "the file is cut short behind block %zu: what others held is lost",
+		file__lost(f, "the file is cut short after block %zu: later blocks are lost",
 			   a->count - 1);
 		break;
 	case AVML_DAMAGED:

@@ -37,10 +37,11 @@ static void check_lime(struct file_drv *f, const struct lime *l)
 			   l->cut, l->cut == 1 ? " is" : "s are",
 			   l->cut == 1 ? "its header says" : "their headers say", l->lacked);
 	if (l->passed)
-		file__lost(f,
-			   "%" PRIu64 " bytes between records are left out, because nothing "
-			   "tells their address",
-			   l->passed);
+		file__lost(
+			f,
+			"%" PRIu64
+			" bytes between records are left out, because their address is not known",
+			l->passed);
 	switch (l->end) {
 	case LIME_WHOLE:
 		break;
@@ -49,17 +50,17 @@ static void check_lime(struct file_drv *f, const struct lime *l)
 		break;
 	case LIME_CUT_HEADER:
 		file__lost(f,
-			   "the file ends inside the header of record %zu: what that and others "
-			   "behind it held is lost",
+			   "the file ends inside the header of record %zu: that record and any "
+			   "after it are lost",
 			   l->count);
 		break;
 	case LIME_ZEROS:
-		file__note(f, "%" PRIu64 " bytes of zeros behind the last record are left out",
+		file__note(f, "%" PRIu64 " bytes of zeros after the last record are left out",
 			   l->rest);
 		break;
 	case LIME_NO_HEADER:
 		file__lost(f,
-			   "behind record %zu the next one should begin (%s): %" PRIu64
+			   "no record begins after record %zu (%s): %" PRIu64
 			   " bytes are left out, and that record may be longer than it was",
 			   l->count - 1, l->problem.message, l->rest);
 		break;
@@ -205,12 +206,11 @@ static void check_lime_stream(struct file_drv *f, const struct inflated *i)
 	switch (i->end) {
 	case INFLATED_WHOLE:
 		if (rest)
-			file__note(f, "%" PRIu64 " bytes behind the zlib stream are left out",
-				   rest);
+			file__note(f, "%" PRIu64 " bytes after the zlib stream are left out", rest);
 		break;
 	case INFLATED_CUT:
-		file__lost(f, "its zlib stream is cut short: what may have followed is lost, and "
-			      "nothing tells whether what is there is right");
+		file__lost(f, "its zlib stream is cut short: anything after it is lost, and what "
+			      "is there cannot be verified");
 		break;
 	case INFLATED_DAMAGED:
 		file__lost(f,
@@ -219,8 +219,8 @@ static void check_lime_stream(struct file_drv *f, const struct inflated *i)
 			   i->packed_end);
 		break;
 	case INFLATED_SUM:
-		file__lost(f, "its bytes do not have the checksum that the zlib stream ends with: "
-			      "some are wrong, and nothing tells which");
+		file__lost(f, "its bytes do not match the checksum at the end of the zlib stream: "
+			      "some are wrong, and it is not known which");
 		break;
 	}
 }
@@ -237,8 +237,8 @@ static enum status probe_packed_lime(struct blob *b, struct err *e)
 	if (got < PROBE_SIZE)
 		return ST_NOT_MINE;
 	return err_set(e, ST_INPUT,
-		       "is a zlib stream, and not of LiME's format=lime; unpack it first "
-		       "(--source raw:PATH takes it for memory)");
+		       "is a zlib stream, but not of LiME's format=lime; unpack it first (--source "
+		       "raw:PATH reads it as memory anyway)");
 }
 
 enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, struct err *e)

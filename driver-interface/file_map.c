@@ -89,7 +89,7 @@ static void compare_map_with_file(struct file_drv *f, const char *by, uint64_t e
 
 	if (end > size)
 		file__lost(f,
-			   "%s says that the file has %" PRIu64 " bytes, and it has %" PRIu64
+			   "%s says that the file has %" PRIu64 " bytes, but it has %" PRIu64
 			   ": what is missing is unreadable",
 			   by, end, size);
 	if (mapped < size)
@@ -142,13 +142,14 @@ static enum status add_lines(struct file_drv *f, struct range_list *map, char *t
 		if (next)
 			*next++ = '\0';
 		if (!parse_line(at, &l, &empty))
-			return err_set(e, ST_INPUT,
-				       "line %u is no range: FIRST-LAST [@ OFFSET], in hexadecimal",
-				       n);
+			return err_set(
+				e, ST_INPUT,
+				"line %u is not a range (FIRST-LAST [@ OFFSET], in hexadecimal)",
+				n);
 		if (empty)
 			continue;
 		if (overlaps(&f->extents, l.first, l.last))
-			return err_set(e, ST_INPUT, "line %u: overlaps a range before it", n);
+			return err_set(e, ST_INPUT, "line %u: overlaps an earlier range", n);
 		if (l.has_offset)
 			offset = l.offset;
 		st = file__add_range(f, map, l.first, l.last - l.first + 1, l.last - l.first + 1,
@@ -230,7 +231,7 @@ static enum status add_vmss_regions(struct file_drv *f, struct range_list *map,
 		end = MAX(end, r->offset + r->size);
 	}
 	f->origin = file__by_vmss;
-	file__note(f, "where its %zu regions belong says the .%s beside it", m->count, ending);
+	file__note(f, "the .%s beside it says where its %zu regions belong", ending, m->count);
 	compare_map_with_file(f, "the .vmss or .vmsn beside it", end,
 			      count_mapped_bytes(&f->extents, f->whole.blob.size));
 	return st;
@@ -240,15 +241,14 @@ static enum status add_vmss_regions(struct file_drv *f, struct range_list *map,
 static enum status tell_flat(struct file_drv *f, const char *why)
 {
 	if (why[0])
-		file__lost(
-			f,
-			"the .vmss or .vmsn beside it cannot be used (%s), so its RAM is taken for "
-			"one piece from address 0 (--map says otherwise)",
-			why);
+		file__lost(f,
+			   "the .vmss or .vmsn beside it cannot be used (%s), so its RAM is "
+			   "assumed to be one piece from address 0 (if it is not, use --map)",
+			   why);
 	else if (f->whole.blob.size > VMWARE_HOLE)
 		file__lost(f, "a .vmem has no hole below 4 GiB, and the .vmss or .vmsn that says "
-			      "where its banks belong is not beside it: what is behind its first 3 "
-			      "GiB may be at wrong addresses (--map says where it belongs)");
+			      "where its banks belong is not beside it: what follows its first 3 "
+			      "GiB may be at wrong addresses (use --map to say where it belongs)");
 	return ST_NOT_MINE;
 }
 
@@ -272,8 +272,8 @@ enum status file__add_vmem(struct file_drv *f, struct range_list *map, struct er
 			continue;
 		if (found < ARRAY_SIZE(endings) &&
 		    memcmp(&maps[i], &maps[found], sizeof(maps[i])) != 0)
-			file__lost(f, "the .vmss and the .vmsn beside it do not agree; the .vmss "
-				      "counts");
+			file__lost(f,
+				   "the .vmss and the .vmsn beside it disagree; the .vmss is used");
 		else
 			found = i;
 	}

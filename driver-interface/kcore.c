@@ -263,8 +263,8 @@ static void use_direct_map(struct kcore *k)
 		return;
 	info->silent = true;
 	linux_note(&k->base, "the kernel gives zeros and no error for pages that are not in its "
-			     "direct map (memfd_secret) or not yet accepted, and its page tables, "
-			     "which would tell, were not found");
+			     "direct map (memfd_secret) or not yet accepted, and the page tables "
+			     "that would show them were not found");
 }
 
 static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
@@ -283,7 +283,7 @@ static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
 	if (st)
 		return err_add(e, st, "%s", path);
 	k->base.drv.info.grows = true;
-	k->base.drv.info.parallel = "each thread has it open for itself (open_kcore())";
+	k->base.drv.info.parallel = "each thread opens it separately (open_kcore())";
 	use_notes(k);
 	use_image(k);
 	use_direct_map(k);

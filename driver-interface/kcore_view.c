@@ -285,7 +285,7 @@ struct drv_result kcore_view_segments(void *arg, uint64_t addr, void *buf, size_
 		if (reload_kcore(v))
 			break;
 	}
-	v->of->death = "its headers changed and make no sense any more";
+	v->of->death = "its headers changed and no longer make sense";
 	return (struct drv_result){ .error = DRV_NO_DATA, .exact = true, .dead = true };
 }
 

@@ -151,7 +151,7 @@ const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map,
 	if (map->count)
 		sample_flags(f, map->at[map->count - 1].last / PAGE_SIZE, 1, &s);
 	if (s.impossible)
-		return "has flags that no kernel gives";
+		return "has flags that no kernel sets";
 	if (s.pages >= SAMPLE_MIN && s.forbidden == s.pages)
 		return "forbids every page of a sample";
 	if (s.pages >= SAMPLE_MIN && s.poisoned * POISONED_PART > s.pages)

@@ -114,8 +114,8 @@ static enum status linpmem_open(const char *path, struct drv **ret, struct err *
 	if (m->how.cpu >= 0)
 		drv__fact(&m->base.drv, "pinned_to_cpu", "%d", m->how.cpu);
 	else
-		linux_note(&m->base, "its reader could not be kept on one CPU: a page may be an "
-				     "earlier one");
+		linux_note(&m->base, "the reading thread could not be kept on one CPU: a page may "
+				     "hold what an earlier one held");
 	*ret = &m->base.drv;
 	return ST_OK;
 }

@@ -95,7 +95,7 @@ static bool has_rawio(void)
 const char *drv__lacks(void)
 {
 	if (in_user_namespace())
-		return "root of a user namespace is not root of the machine: run it outside of the "
+		return "root in a user namespace is not root on the machine: run it outside the "
 		       "container";
 	if (has_rawio())
 		return NULL;
@@ -119,8 +119,8 @@ static const char *lockdown_refusal(enum lockdown from)
 	if (from == LOCKDOWN_INTEGRITY && strstr(modes, "[integrity]"))
 		return "kernel lockdown (integrity mode) forbids it";
 	if (from != LOCKDOWN_NEVER && !modes[0])
-		return "kernel lockdown may forbid it, which only /sys/kernel/security/lockdown "
-		       "would show, or a security module";
+		return "kernel lockdown or a security module may forbid it "
+		       "(/sys/kernel/security/lockdown, which would tell, cannot be read)";
 	return "a security module or the rules of a container forbid it";
 }
 
@@ -205,7 +205,7 @@ static void open_flags(struct linux_drv *l)
 	if (!why)
 		return;
 	kpageflags_close(&l->flags);
-	linux_odd(l, "/proc/kpageflags %s, and is not believed", why);
+	linux_odd(l, "/proc/kpageflags %s, so it is ignored", why);
 }
 
 void linux_use_flags(struct linux_drv *l, const char *otherwise)
@@ -266,11 +266,11 @@ enum status linux_use_iomem(struct linux_drv *l, struct err *e)
 	if (st)
 		return st;
 	if (!d->info.maps[0].ranges.count)
-		return err_set(e, ST_CORRUPT, "%s: has not even one whole page of RAM",
-			       iomem_path());
+		return err_set(e, ST_CORRUPT, "%s: has less than one page of RAM", iomem_path());
 	d->info.grows = true;
-	linux_use_flags(l, "which pages are offline or poisoned is not known (/proc/kpageflags): "
-			   "they are read like all others, and may read as zeros");
+	linux_use_flags(l,
+			"it is not known which pages are offline or poisoned (/proc/kpageflags): "
+			"they are read like all others, and may read as zeros");
 	return ST_OK;
 }
 

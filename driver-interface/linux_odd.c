@@ -138,8 +138,9 @@ static void look_at_zones(struct linux_drv *l, const struct range_list *map)
 	if (present <= named + PAGES_TOLERATED)
 		return;
 	linux_lost(l,
-		   "the kernel has %" PRIu64 " pages of RAM (/proc/zoneinfo), and the map names "
-		   "%" PRIu64 ": %" PRIu64 " pages are not acquired",
+		   "the kernel has %" PRIu64
+		   " pages of RAM (/proc/zoneinfo), but the map names %" PRIu64 ": %" PRIu64
+		   " pages are not acquired",
 		   present, named, present - named);
 }
 
@@ -193,8 +194,9 @@ static void look_at_firmware(struct linux_drv *l, const struct range_list *map)
 			bytes += range_bytes(rest.at[i]);
 	if (bytes)
 		linux_odd(l,
-			  "firmware names %" PRIu64 " MiB of RAM that the kernel's map has not "
-			  "(mem=, memmap= or a reserved range); they are not read",
+			  "firmware names %" PRIu64
+			  " MiB of RAM that the kernel's map lacks (mem=, memmap= or a reserved "
+			  "range); they are not read",
 			  bytes >> 20);
 }
 

@@ -29,12 +29,12 @@ static enum status pmem_open(const char *path, struct drv **ret, struct err *e)
 			       "usercopy is on, this driver would stop the machine; sysctl "
 			       "kernel.panic_on_oops=0 allows it",
 			       path);
-	st = module_open(&pmem_ops, &device, path, "the module of rekall is not loaded", &m, e);
+	st = module_open(&pmem_ops, &device, path, "rekall's module is not loaded", &m, e);
 	if (st)
 		return st;
 	m->base.drv.info.silent = true;
-	linux_note(&m->base, "fills what it cannot read with zeros, nested System RAM among it, "
-			     "and cannot give the first page of a range nor the last page of RAM");
+	linux_note(&m->base, "fills what it cannot read with zeros, including nested System RAM, "
+			     "and cannot read the first page of a range or the last page of RAM");
 	*ret = &m->base.drv;
 	return ST_OK;
 }

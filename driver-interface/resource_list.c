@@ -83,6 +83,6 @@ enum status resource_list_parse(const void *p, size_t len, struct range_list *re
 	if (c.bad)
 		return err_set(e, ST_CORRUPT, "the list of resources is cut short");
 	if (ret->count == before)
-		return err_set(e, ST_NO_SOURCE, "the list of resources has no memory");
+		return err_set(e, ST_NO_SOURCE, "the list of resources names no memory");
 	return ST_OK;
 }

@@ -154,8 +154,8 @@ static enum status check_secure_kernel(struct winpmem *w, const char *mode, stru
 static enum status err_left_behind(const struct winpmem *w, struct err *e)
 {
 	return err_set(e, ST_NO_SOURCE,
-		       "%s: the driver did not start and left this device, and reading it stops "
-		       "Windows: restart Windows first (win32 %d)",
+		       "%s: the driver failed to start but left this device behind; reading it "
+		       "stops Windows: restart Windows first (win32 %d)",
 		       w->drv.info.path, WIN32_GEN_FAILURE);
 }
 
@@ -195,7 +195,7 @@ static enum status set_named_mode(struct winpmem *w, enum winpmem_mode wanted, s
 			e, ST_NO_SOURCE,
 			"%s: the mode that was asked for could not be set%s (win32 %" PRIu32 ")",
 			w->drv.info.path,
-			error == WIN32_ACCESS_DENIED ? ", because another one is" : "", error);
+			error == WIN32_ACCESS_DENIED ? ", because another mode is set" : "", error);
 	/* IOSPACE is what later versions have at first, and would take another mode after it. */
 	if (wanted != WINPMEM_PHYSICAL || w->host->ops->la57(w->host) == LA57_ON)
 		return ST_OK;
@@ -214,7 +214,7 @@ static enum status set_physical(struct winpmem *w, struct err *e)
 	/* Without a mode these read by IOSPACE. */
 	if (error && error != WIN32_ACCESS_DENIED)
 		return err_set(e, ST_NO_SOURCE,
-			       "%s: the driver has no mode and takes none (win32 %" PRIu32
+			       "%s: the driver has no mode and accepts none (win32 %" PRIu32
 			       "); unload it and load it again",
 			       w->drv.info.path, error);
 	w->set_once = true;
@@ -249,7 +249,7 @@ static enum status set_mode_of_five_levels(struct winpmem *w, struct err *e)
  */
 static enum status leave_mode(struct winpmem *w, struct err *e)
 {
-	return check_secure_kernel(w, "in a mode that is not known", e);
+	return check_secure_kernel(w, "in an unknown mode", e);
 }
 
 /*
@@ -280,7 +280,7 @@ static enum status set_best_mode(struct winpmem *w, struct err *e)
 		return err_left_behind(w, e);
 	default:
 		return err_set(e, ST_NO_SOURCE,
-			       "%s: the driver does not take its mode PTE (win32 %" PRIu32 ")",
+			       "%s: the driver does not accept mode PTE (win32 %" PRIu32 ")",
 			       w->drv.info.path, error);
 	}
 }
@@ -350,9 +350,8 @@ static void warn_of_1_x(struct winpmem *w)
 {
 	if (w->family && w->family != NEITHER && w->host->nt &&
 	    nt_secure_kernel(w->host->nt) != NT_NO && !w->host->file_is_known)
-		winpmem__note(
-			w, "versions before 1.6.3 stop Windows where a secure kernel runs, as it "
-			   "does here, and this is one of 1.x");
+		winpmem__note(w, "versions before 1.6.3 stop Windows where a secure kernel runs, "
+				 "as it does here, and this is a 1.x version");
 }
 
 static enum status negotiate(struct winpmem *w, enum winpmem_mode wanted, struct err *e)

@@ -156,8 +156,8 @@ static enum status add_winpmem_maps(struct winpmem *w, struct maps *m, uint64_t 
 	put_map_faults(w, SUPERFETCH_ORIGIN, &m->superfetch_faults);
 	put_map_faults(w, REGISTRY_ORIGIN, &m->registry_faults);
 	if (!driver_first && told)
-		winpmem__note(w, "what the driver tells of RAM is not what Windows uses; another "
-				 "map is read");
+		winpmem__note(w, "the driver's map of RAM is not the one that Windows uses; "
+				 "another map is used");
 	if (!is_near(driver_first ? told : other, used))
 		winpmem__note(w, "no map of RAM has the size that Windows uses");
 	return ST_OK;
@@ -184,7 +184,7 @@ static enum status use_info(struct winpmem *w, const struct winpmem_answer *a, u
 
 	if (!a->info) {
 		if (a->family)
-			winpmem__note(w, "the driver has more ranges than it can tell");
+			winpmem__note(w, "the driver has more ranges than it can report");
 		return ST_OK;
 	}
 	drv__fact(&w->drv, "info_bytes", "%zu", a->len);

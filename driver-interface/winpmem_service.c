@@ -309,14 +309,13 @@ static enum status make_service(struct winpmem_service *s, struct err *e)
 				    SERVICE_KERNEL_DRIVER, SERVICE_DEMAND_START,
 				    SERVICE_ERROR_IGNORE, path, NULL, NULL, NULL, NULL, NULL);
 	if (!s->service)
-		return winpmem__advise(e, GetLastError(), "the driver's service cannot be made");
+		return winpmem__advise(e, GetLastError(), "the driver's service cannot be created");
 	error = start_service(s->service);
 	if (driver_left_device(error, winpmem_is_loaded()))
-		return err_set(
-			e, ST_NO_SOURCE,
-			"the driver did not start and left its device (error %lu): reading that "
-			"stops Windows, so restart Windows before the next try",
-			(unsigned long)error);
+		return err_set(e, ST_NO_SOURCE,
+			       "the driver failed to start but left its device behind (error %lu): "
+			       "reading it stops Windows, so restart Windows before trying again",
+			       (unsigned long)error);
 	return error ? winpmem__advise(e, start_failure(s->service, error),
 				       "the driver cannot be loaded")
 		     : ST_OK;

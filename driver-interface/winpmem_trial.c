@@ -112,11 +112,10 @@ static void count_pair(const struct pair *p, struct pairs *n)
 
 static enum status err_stale(const struct winpmem *w, const char *what, struct err *e)
 {
-	return err_set(
-		e, ST_NO_SOURCE,
-		"%s: %s: the driver does not clear the processor's TLB, and what it reads is "
-		"no evidence; use another version",
-		w->drv.info.path, what);
+	return err_set(e, ST_NO_SOURCE,
+		       "%s: %s: the driver does not clear the processor's TLB, so what it reads is "
+		       "not evidence; use another version",
+		       w->drv.info.path, what);
 }
 
 static enum status check_pairs(struct winpmem *w, const struct pairs *n, struct err *e)

@@ -75,7 +75,7 @@ static bool open_by_copy(struct reader *r, struct volume *v, const char *why)
 	if (!find_copy(r, v, &x.boot) || open_ntfs(r, &x))
 		return false;
 	if (!x.note.message[0])
-		err_set(&x.note, ST_OK, "its boot sector %s; the copy at its end was taken", why);
+		err_set(&x.note, ST_OK, "its boot sector %s; the copy at its end was used", why);
 	x.readable = true;
 	*v = x;
 	return true;
@@ -91,8 +91,8 @@ static void mention_copy(struct reader *r, struct volume *v)
 
 	if (find_copy(r, v, &unused))
 		err_set(&v->problem, ST_OK,
-			"its last sector is a copy of the boot sector of an NTFS volume, which may "
-			"be a former one");
+			"its last sector is a copy of the boot sector of an NTFS volume, possibly "
+			"a former one");
 }
 
 /* Looks at what begins at the volume's offset and fills in the rest. */
@@ -287,8 +287,8 @@ static enum status open_tables(struct disk *d, const uint8_t *mbr, struct err *e
 	if (mbr_st != ST_NOT_MINE) {
 		if (!st)
 			add_note(d,
-				 "the MBR has partitions, and none that says that there is a GPT: "
-				 "the %s GPT is not believed (%zu partitions of a former use)",
+				 "the MBR has partitions but no protective entry: the %s GPT is "
+				 "ignored (%zu partitions from an earlier use)",
 				 g.backup ? "backup" : "primary", g.count);
 		st = mbr_st;
 	} else if (!st) {
@@ -298,7 +298,7 @@ static enum status open_tables(struct disk *d, const uint8_t *mbr, struct err *e
 				 g.backup ? "backup" : "primary");
 		else if (g.backup)
 			add_note(d, "the primary GPT cannot be read or is damaged; its backup at "
-				    "the end of the disk was taken");
+				    "the end of the disk was used");
 		compare_partition_tables(d, kind == MBR_PROTECTIVE ? mbr : NULL, &g);
 	}
 	gpt_deinit(&g);
@@ -390,7 +390,7 @@ enum status disk_open_at(const char *const *paths, size_t n, uint64_t offset, st
 	if (st)
 		return st;
 	if (offset >= r->size) {
-		st = err_set(e, ST_INPUT, "%s: offset %" PRIu64 " is behind its end (%" PRIu64 ")",
+		st = err_set(e, ST_INPUT, "%s: offset %" PRIu64 " is past its end (%" PRIu64 ")",
 			     paths[0], offset, r->size);
 		reader_close(r);
 		return st;
@@ -474,7 +474,7 @@ enum status disk_only_ntfs(const struct disk *d, const struct volume **ret, stru
 	}
 	describe_volumes(d, list, sizeof(list));
 	if (readable)
-		return err_set(e, ST_INPUT, "has %zu NTFS volumes; name one by its offset: %s",
+		return err_set(e, ST_INPUT, "has %zu NTFS volumes; choose one by its offset: %s",
 			       readable, list);
 	return err_set(e, ST_INPUT, "has no NTFS volume that can be read: %s",
 		       d->count ? list : "no partitions");

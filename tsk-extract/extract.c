@@ -143,7 +143,7 @@ static enum status open_wof(struct file_snapshot *l, uint64_t number, const stru
 		return err_nomem(e);
 	if (st) {
 		s->problem = why;
-		return call_elsewhere(l, "compressed by WOF, into a stream that is not usable", e);
+		return call_elsewhere(l, "compressed by WOF, into an unusable stream", e);
 	}
 	s->wof = wof_algorithm_name(r->algorithm);
 	s->initialised = s->size;

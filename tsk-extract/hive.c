@@ -59,7 +59,7 @@ static enum status err_from_hivex(struct err *e, int errnum, const char *what)
 	if (errnum == ENOMEM)
 		return err_nomem(e);
 	return err_set(e, ST_CORRUPT, "%s: %s", what,
-		       errnum == EFAULT    ? "an offset leads to a place without a cell"
+		       errnum == EFAULT    ? "an offset does not lead to a cell"
 		       : errnum == ERANGE  ? "a length makes no sense"
 		       : errnum == ENOTSUP ? "its cells do not follow each other"
 					   : "its cells make no sense");
@@ -93,7 +93,7 @@ static enum status cell_name(struct hive *h, size_t cell, const struct name_layo
 	length = get_le16(head + l->length);
 	h->work += sizeof(head) + length;
 	if (h->work > HIVE_WORK_MAX)
-		return err_set(e, ST_CORRUPT, "%s: its keys refer to one another", h->name);
+		return err_set(e, ST_CORRUPT, "%s: its keys form a loop", h->name);
 	latin1 = get_le16(head + l->flags) & l->latin1;
 	units = calloc(2, length + 1);
 	if (!units)
@@ -293,9 +293,8 @@ bool hive_is_damaged(const struct hive *h, struct err *ret)
 	if (!h->damage.message[0] && !h->cells.bad)
 		return false;
 	err_set(ret, ST_CORRUPT,
-		"%s: is damaged (%s); what other cells lead to was read, and %zu cells that make "
-		"no "
-		"sense were passed over",
+		"%s: is damaged (%s); what other cells lead to was read, and %zu invalid cells "
+		"were skipped",
 		h->name, h->damage.message, h->cells.bad);
 	return true;
 }
@@ -327,7 +326,7 @@ static enum status copy_extract(struct hive *h, struct extract *x, uint64_t size
 		if (st)
 			break;
 		if (piece.length > size - at)
-			return err_set(e, ST_CORRUPT, "%s: has grown while it was read", h->name);
+			return err_set(e, ST_CORRUPT, "%s: grew while it was read", h->name);
 		memcpy(h->memory.at + at, buf, piece.length);
 		at += piece.length;
 	}
@@ -351,7 +350,7 @@ static enum status check_hive_header(const struct hive *h, uint64_t size, struct
 		return err_set(e, ST_CORRUPT, "%s: is not a registry hive", h->name);
 	if (get_le32(head + 20) != 1)
 		return err_set(e, ST_CORRUPT,
-			       "%s: a hive of version %" PRIu32 ", which is not read", h->name,
+			       "%s: a hive of version %" PRIu32 ", which cannot be read", h->name,
 			       get_le32(head + 20));
 	if (get_le32(head + 508) != sum)
 		return err_set(e, ST_CORRUPT, "%s: the checksum of the hive's header is wrong",

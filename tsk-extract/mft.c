@@ -99,7 +99,7 @@ static enum status open_mft_table(struct mft *n, struct err *e)
 		return ST_OK;
 	if (b->mirror_cluster && b->mirror_cluster < b->clusters &&
 	    !open_table_at(n, b->mirror_cluster, "FILE", NULL)) {
-		err_set(&n->note, ST_OK, "MFT record 0 %s; its copy in $MFTMirr was taken",
+		err_set(&n->note, ST_OK, "MFT record 0 %s; its copy in $MFTMirr was used",
 			why.message);
 		return ST_OK;
 	}

@@ -66,7 +66,8 @@ static bool is_still_its_own(struct lookup *l, uint64_t reference)
 	    record_header_of(l->record).sequence == sequence)
 		return true;
 	err_set(&why, ST_CORRUPT,
-		"an entry for MFT record %" PRIu64 " wants its sequence number %u, and it is %u",
+		"an entry for MFT record %" PRIu64
+		" expects sequence number %u, but the record has %u",
 		REFERENCE_RECORD(reference), sequence, record_header_of(l->record).sequence);
 	call_damaged(l, why.message);
 	return false;
@@ -312,8 +313,8 @@ static enum status scan_records(struct lookup *l, struct err *e)
 		return ST_OK;
 	if (s.lost)
 		return err_set(e, ST_CORRUPT,
-			       "the index of its folder is damaged (%s), and of the MFT records "
-			       "that may have it %" PRIu64 " cannot be read",
+			       "the index of its folder is damaged (%s), and %" PRIu64
+			       " of the MFT records that may have it cannot be read",
 			       l->why.message, s.lost);
 	return ST_OK;
 }

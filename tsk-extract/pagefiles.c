@@ -281,28 +281,26 @@ static enum status check_volume(struct pagefile_search *s, const struct volume *
 		return v->note.message[0] ? add_volume_remark(s, v, false, e, "%s", v->note.message)
 					  : ST_OK;
 	case VOLUME_BITLOCKER:
-		return add_volume_remark(
-			s, v, true, e,
-			"what is encrypted cannot be looked into; name the volume that "
-			"appears when it is unlocked");
+		return add_volume_remark(s, v, true, e,
+					 "encrypted volumes cannot be searched; give the volume "
+					 "that appears when it is unlocked");
 	case VOLUME_LUKS:
-		return add_volume_remark(
-			s, v, true, e,
-			"what is encrypted cannot be looked into; name the device that "
-			"appears when it is opened");
+		return add_volume_remark(s, v, true, e,
+					 "encrypted volumes cannot be searched; give the device "
+					 "that appears when it is opened");
 	case VOLUME_REFS:
 	case VOLUME_UNKNOWN:
 	case VOLUME_UNREADABLE:
-		return add_volume_remark(s, v, true, e, "cannot be looked into");
+		return add_volume_remark(s, v, true, e, "cannot be searched");
 	case VOLUME_FAT:
 	case VOLUME_EXFAT:
 	case VOLUME_EXT:
 	case VOLUME_SWAP:
 	case VOLUME_HIBERNATED:
-		return add_volume_remark(s, v, false, e, "is not looked into");
+		return add_volume_remark(s, v, false, e, "is not searched");
 	case VOLUME_EMPTY: /* a partition that Windows keeps for itself, or a wrong offset */
 		return disk_table(s->disk) == TABLE_NONE
-			       ? add_volume_remark(s, v, true, e, "there is nothing to look into")
+			       ? add_volume_remark(s, v, true, e, "there is nothing to search")
 			       : ST_OK;
 	}
 	return ST_OK;
@@ -329,7 +327,7 @@ static enum status find_volume_pagefile(struct pagefile_search *s, const struct 
 	if (st == ST_NOMEM)
 		return err_nomem(e);
 	if (st == ST_CORRUPT)
-		st = add_volume_remark(s, v, true, e, "whether it has %s cannot be told: %s", path,
+		st = add_volume_remark(s, v, true, e, "it is not known whether it has %s: %s", path,
 				       why.message);
 	else if (!st)
 		return ST_OK;
@@ -387,7 +385,7 @@ static enum status tell_hive(struct pagefile_search *s, bool blind, struct err *
 	if (!st && hive_is_dirty(s->hive))
 		st = add_volume_remark(
 			s, s->system, false, e,
-			"its SYSTEM hive was not written out whole: its newest changes are in "
+			"its SYSTEM hive was not written out completely: its newest changes are in "
 			"SYSTEM.LOG1 and SYSTEM.LOG2, which are not read");
 	return st;
 }

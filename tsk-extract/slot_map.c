@@ -118,7 +118,7 @@ static enum status agree_on_pages(const struct extent_list *blocks, const struct
 	if (*ret == pages || *ret == with_blocks)
 		return ST_OK;
 	return err_set(e, ST_INPUT,
-		       "its extents make %" PRIu64 " slots, and the kernel has %" PRIu64, pages,
+		       "its extents make %" PRIu64 " slots, but the kernel has %" PRIu64, pages,
 		       *ret);
 }
 

@@ -143,7 +143,7 @@ static enum status place_swapfile_blocks(int fd, const struct stat *sb, struct e
 		break;
 	default:
 		return err_set(e, ST_INPUT,
-			       "how a file system of type 0x%" PRIx32 " places it is not known",
+			       "it is not known how a file system of type 0x%" PRIx32 " places it",
 			       (uint32_t)fs.f_type);
 	}
 	return st ? st : device_node(sb->st_dev, ret_device, e);

@@ -78,7 +78,7 @@ static enum status check_swap_slots(const struct pagefile *p, struct err *e)
 	else if (!st && !now->slots.slots)
 		st = err_set(e, ST_INPUT, "%s", now->slots_problem.message);
 	else if (!st && (!slot_map_same(&now->slots, &p->slots) || strcmp(now->device, p->device)))
-		st = err_set(e, ST_INPUT, "its slots are elsewhere now");
+		st = err_set(e, ST_INPUT, "its slots have moved");
 	pagefile_list_deinit(&l);
 	return st;
 }

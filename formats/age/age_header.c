@@ -73,7 +73,7 @@ enum status age__header_write(const struct age_recipients *to,
 	for (size_t i = 0; i < to->count; i++)
 		if (!put_stanza(&at, to->at[i], file_key))
 			return err_set(e, ST_USAGE,
-				       "recipient %zu is a key that no identity belongs to", i + 1);
+				       "recipient %zu is a key that no identity can have", i + 1);
 	at = put_header_text(at, "---");
 	age__header_mac(file_key, text, (size_t)(at - text), mac);
 	at = put_base64(put_header_text(at, " "), mac);
@@ -167,7 +167,7 @@ static enum status get_body(struct lines *l, struct stanza *ret, struct err *e)
 				       : st;
 		if (len > COLUMNS || !get_base64(line, len, bytes, sizeof(bytes), &n))
 			return err_set(e, ST_CORRUPT,
-				       "a stanza of the header has a body that is no base64");
+				       "a stanza of the header has a body that is not base64");
 		if (!ret->body_len)
 			memcpy(ret->body, bytes, n);
 		ret->body_len += n;
@@ -191,7 +191,7 @@ static enum status next_stanza(struct lines *l, struct stanza *ret, struct err *
 		return ST_NOT_MINE;
 	}
 	if (!get_arguments(line + 3, len - 3, ret))
-		return err_set(e, ST_CORRUPT, "a stanza of the header has arguments that are none");
+		return err_set(e, ST_CORRUPT, "a stanza of the header has invalid arguments");
 	return get_body(l, ret, e);
 }
 
@@ -213,8 +213,7 @@ static enum status unwrap(const struct stanza *s, const uint8_t share[static AGE
 
 	if (!age__wrap_key(x->secret, share, share, x->share, key))
 		return err_set(e, ST_CORRUPT,
-			       "a stanza of the header has a share that hides "
-			       "nothing (it is of a small order)");
+			       "a stanza of the header has an unsafe share (of small order)");
 	good = !crypto_aead_chacha20poly1305_ietf_decrypt(ret, NULL, NULL, s->body, WRAPPED_SIZE,
 							  NULL, 0, zero_nonce, key);
 	sodium_memzero(key, sizeof(key));
@@ -230,7 +229,7 @@ static enum status try_stanza(struct header *h, const struct stanza *s, struct e
 	if (s->arguments != 2 ||
 	    !get_base64(s->argument, s->argument_len, share, sizeof(share), &n) ||
 	    n != sizeof(share) || s->body_len != WRAPPED_SIZE)
-		return err_set(e, ST_CORRUPT, "a stanza X25519 of the header is malformed");
+		return err_set(e, ST_CORRUPT, "an X25519 stanza of the header is malformed");
 	for (size_t i = 0; i < age_identities_count(h->x) && st == ST_NOT_MINE && !h->found; i++)
 		st = unwrap(s, share, &h->x->at[i], h->file_key, e);
 	if (!st)

@@ -118,7 +118,7 @@ static const char *what_it_is(const char *text, size_t len)
 	} known[] = {
 		{ "age1pq1", "is a post-quantum recipient, which is not supported" },
 		{ "AGE-SECRET-KEY-PQ-1", "is a post-quantum identity, which is not supported" },
-		{ "AGE-SECRET-KEY-1", "is a secret key, or a part of one" },
+		{ "AGE-SECRET-KEY-1", "is a secret key or part of one" },
 		{ "AGE-PLUGIN-", "is the identity of a plugin, which is not supported" },
 		{ "ssh-", "is an SSH key, which is not supported" },
 		{ "-----BEGIN OPENSSH", "is an SSH key, which is not supported" },

@@ -88,7 +88,7 @@ enum status age__payload_of(struct blob *stored, const struct age_identities *x,
 	if (!st)
 		st = stored->read_at(stored, len, nonce, sizeof(nonce), &got, e);
 	if (!st && got < sizeof(nonce))
-		st = err_set(e, ST_CORRUPT, "was cut off right behind its header");
+		st = err_set(e, ST_CORRUPT, "was cut off right after its header");
 	if (!st)
 		st = age__payload_init(ret, file_key, nonce, len + sizeof(nonce), e);
 	sodium_memzero(file_key, sizeof(file_key));

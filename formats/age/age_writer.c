@@ -161,7 +161,7 @@ enum status age_writer_end(struct age_writer *w, struct err *e)
 		return tell_over(w, e);
 	st = send_chunk(w, w->plain, w->held, true, e);
 	if (!st && !w->full)
-		err_set(&w->why, ST_OUTPUT, "the encryption has its end already");
+		err_set(&w->why, ST_OUTPUT, "the encryption has already ended");
 	w->over = true;
 	return st;
 }
@@ -199,7 +199,7 @@ static enum status load_written(struct written *x, uint64_t number, struct err *
 	if (st)
 		return st;
 	if (!age__chunk_open(p, number, false, x->chunk, AGE_STORED, x->chunk))
-		return err_set(e, ST_INPUT, "what was written is not there any more");
+		return err_set(e, ST_INPUT, "what was written is no longer there");
 	x->number = number;
 	return ST_OK;
 }

@@ -128,7 +128,7 @@ enum status nt_ranges_read(const void *answer, size_t len, struct range_list *re
 	uint64_t n;
 
 	if ((version != 1 && version != 2) || len < front)
-		return err_set(e, ST_CORRUPT, "%zu bytes are no list of ranges", len);
+		return err_set(e, ST_CORRUPT, "%zu bytes are not a list of ranges", len);
 	n = version == 2 ? get_le64(p + 8) : get_le32(p + 4);
 	if (!n || n > (len - front) / RANGE_SIZE)
 		return err_set(e, ST_CORRUPT, "%" PRIu64 " ranges in %zu bytes", n, len);

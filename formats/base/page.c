@@ -20,7 +20,7 @@ const char *skip_reason_name(uint32_t reason)
 		[SKIP_NOT_MAPPED] = "not offered by the source",
 		[SKIP_SOURCE_FAILED] = "the source had failed",
 		[SKIP_INTERRUPTED] = "interrupted",
-		[SKIP_BEYOND_INIT] = "behind the initialised size",
+		[SKIP_BEYOND_INIT] = "beyond the initialised size",
 	};
 
 	return reason < SKIP_REASONS && names[reason] ? names[reason] : "unknown";

@@ -479,7 +479,7 @@ static void dmp_destroy(struct image_writer *base)
 
 const struct image_format dmp_format = {
 	.name = "dmp",
-	.summary = "Windows crash dump with a bitmap (type 5): what is missing stays missing",
+	.summary = "Windows crash dump with a bitmap (type 5), which leaves out missing pages",
 	.suffix = ".dmp",
 	.rewrites = true,
 	.create = dmp_create,
@@ -490,7 +490,8 @@ const struct image_format dmp_format = {
 
 const struct image_format dmp_full_format = {
 	.name = "dmp-full",
-	.summary = "Windows crash dump, full (type 1), for readers without type 5: 42 runs at most",
+	.summary = "full Windows crash dump (type 1), for tools that cannot read type 5: at most "
+		   "42 runs",
 	.suffix = ".dmp",
 	.create = dmp_full_create,
 	.put = dmp_put,

@@ -40,9 +40,10 @@ static bool fits_bzip2(const uint8_t *head)
 #define HIBERNATION { "a Windows hibernation file", NULL }
 #define UNPACK      "unpack it first"
 #define CONVERT                                                                                    \
-	"for its page files, make a raw disk of it (qemu-img convert) and name that by --image"
+	"for its page files, convert it to a raw disk (qemu-img convert) and give that with "      \
+	"--image"
 #define VMEM "the .vmem beside it is memory, if there is one"
-#define DISK "for its page files, name it by --image"
+#define DISK "for its page files, give it with --image"
 #define EWFRAW                                                                                     \
 	"ewfexport -f raw makes a raw image of it; a disk's page files are found with --image"
 
@@ -69,7 +70,7 @@ static const struct mark marks[] = {
 	   behind it; libhibr's "Windows Hibernation File (hiberfil.sys) format" and Hibr2Bin 3.0,
 	   Hiber.h. */
 	{ 0, 8, "PAGEDUMP", { "a 32-bit Windows crash dump", NULL }, NULL },
-	{ 0, 4, "PAGE", { "a Windows crash dump, and its signature is damaged", NULL }, NULL },
+	{ 0, 4, "PAGE", { "a Windows crash dump with a damaged signature", NULL }, NULL },
 	{ 0, 6, "MDMP\x93\xa7", { "a minidump of a Windows program", NULL }, NULL },
 	{ 0, 4, "hibr", HIBERNATION, NULL },
 	{ 0, 4, "HIBR", HIBERNATION, NULL },
@@ -179,10 +180,10 @@ static const struct foreign *by_volume(const uint8_t *head, size_t len)
  */
 static const struct foreign *by_swap(const uint8_t *head, size_t len)
 {
-	static const struct foreign swap = { "Linux swap, of a kernel with pages of another size",
+	static const struct foreign swap = { "Linux swap, from a kernel with another page size",
 					     NULL };
 	static const struct foreign hibernated = {
-		"Linux swap with a hibernated system, of a kernel with pages of another size", NULL
+		"Linux swap with a hibernated system, from a kernel with another page size", NULL
 	};
 	uint8_t probe[VOLUME_PROBE_SIZE] = { 0 };
 
@@ -228,7 +229,7 @@ static const struct foreign *by_partitions(const uint8_t *head, size_t len)
 static const struct foreign *by_frame(const uint8_t *head, size_t len)
 {
 	static const struct foreign container = {
-		"a container of zstd frames", "ramseal export makes an image of one of its own"
+		"a container of zstd frames", "ramseal export turns one of its own into an image"
 	};
 
 	return len >= 4 && (get_le32(head) & 0xfffffff0) == 0x184d2a50 ? &container : NULL;

@@ -157,7 +157,7 @@ static enum status add_place(struct inflated_state *s, uint8_t *window, struct e
 	uInt len = 0;
 
 	if (inflateGetDictionary(&s->z, window, &len) != Z_OK || len > WINDOW_MAX)
-		return err_set(e, ST_SYSTEM, "zlib does not give its window");
+		return err_set(e, ST_SYSTEM, "zlib does not return its window");
 	if (!ARRAY_ROOM(s->places, s->n_places, s->places_room))
 		return err_nomem(e);
 	p.window = malloc(MAX(len, 1));
@@ -260,17 +260,17 @@ static enum status go_to_place(struct inflated_state *s, const struct place *p, 
 	enum status st = ST_OK;
 
 	if (inflateReset(&s->z) != Z_OK)
-		return err_set(e, ST_SYSTEM, "zlib does not begin again");
+		return err_set(e, ST_SYSTEM, "zlib cannot be reset");
 	s->z.avail_in = 0;
 	s->offset = p->packed;
 	s->plain = p->plain;
 	if (p->bits) {
 		st = blob_read(s->packed, p->packed - 1, &before, 1, e);
 		if (!st && inflatePrime(&s->z, p->bits, before >> (8 - p->bits)) != Z_OK)
-			st = err_set(e, ST_SYSTEM, "zlib does not begin inside a byte");
+			st = err_set(e, ST_SYSTEM, "zlib cannot start inside a byte");
 	}
 	if (!st && p->window_len && inflateSetDictionary(&s->z, p->window, p->window_len) != Z_OK)
-		st = err_set(e, ST_SYSTEM, "zlib does not take its window");
+		st = err_set(e, ST_SYSTEM, "zlib does not accept its window");
 	return st;
 }
 

@@ -240,10 +240,9 @@ static enum status read_sub_header(struct kdump *k, struct err *e)
 	if (st)
 		return st;
 	if (k->version >= 2 && get_le32(h + KDUMP_SUB_SPLIT))
-		return err_set(
-			e, ST_INPUT,
-			"is one of several files of a kdump; makedumpfile --reassemble makes "
-			"one of them");
+		return err_set(e, ST_INPUT,
+			       "is one of several files of a kdump; join them with makedumpfile "
+			       "--reassemble");
 	if (k->version >= 6)
 		k->frames = get_le64(h + KDUMP_SUB_MAX_MAPNR);
 	if (k->version >= 4)
@@ -381,8 +380,7 @@ static enum status check_flattened(struct kdump *k, struct err *e)
 		return st;
 	if (get_be64(h + 16) != KDUMP_FLAT_TYPE || get_be64(h + 24) != KDUMP_FLAT_VERSION)
 		return err_set(e, ST_INPUT,
-			       "is flattened in a way that is not known; "
-			       "makedumpfile -R may straighten it");
+			       "is flattened in an unknown way; makedumpfile -R may rearrange it");
 	k->flattened = true;
 	return read_records(k, e);
 }
@@ -416,9 +414,9 @@ static enum status read_kdump_signature(struct kdump *k, struct err *e)
 	if (got == sizeof(s) && !memcmp(s, KDUMP_SIGNATURE, sizeof(s)))
 		return ST_OK;
 	if (k->flattened)
-		return err_set(
-			e, ST_INPUT,
-			"is flattened, and no compressed kdump; makedumpfile -R straightens it");
+		return err_set(e, ST_INPUT,
+			       "is flattened, but not a compressed kdump; rearrange it with "
+			       "makedumpfile -R");
 	return ST_NOT_MINE;
 }
 

@@ -202,7 +202,7 @@ enum status snappy_unpack(struct blob *b, const struct snappy_chunk *c, uint8_t 
 	if (st)
 		return st;
 	if (!c->stored && !snappy_decode(packed, c->size, plain, c->plain))
-		return err_set(e, ST_CORRUPT, "is not packed as snappy packs");
+		return err_set(e, ST_CORRUPT, "is not valid snappy data");
 	if (CHECKS_SUMS && snappy_masked_crc(plain, c->plain) != c->crc)
 		return err_set(e, ST_CORRUPT, "has another CRC-32C");
 	return ST_OK;

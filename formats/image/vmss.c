@@ -164,7 +164,7 @@ enum status vmss_read(struct blob *b, struct vmss_map *ret, struct err *e)
 
 	*ret = (struct vmss_map){ 0 };
 	if (blob_read(b, 0, head, sizeof(head), e) || !is_magic(head))
-		return err_set(e, ST_NOT_MINE, "is no .vmss or .vmsn");
+		return err_set(e, ST_NOT_MINE, "is not a .vmss or .vmsn");
 	groups = get_le32(head + 8);
 	for (uint32_t i = 0; i < groups && i < GROUPS_MAX; i++) {
 		const enum status st =

@@ -32,7 +32,7 @@ static const char *other_type(uint32_t type)
 {
 	switch (type) {
 	case 2:
-		return "a kernel dump by a list of pages (type 2), as Windows 2000 to 7 wrote it";
+		return "a kernel dump with a list of pages (type 2), as Windows 2000 to 7 wrote it";
 	case 3:
 		return "the header of a crash dump (type 3), without memory";
 	case 4:
@@ -97,7 +97,7 @@ static enum status parse_runs(struct windows_dump *d, const uint8_t *h, struct e
 	if (runs == (uint32_t)NOT_SET || pages == NOT_SET)
 		return ST_OK;
 	if (runs > WINDOWS_DUMP_RUNS_MAX)
-		return err_set(e, ST_CORRUPT, "%" PRIu32 " runs, and the header has room for %d",
+		return err_set(e, ST_CORRUPT, "%" PRIu32 " runs, but the header has room for %d",
 			       runs, WINDOWS_DUMP_RUNS_MAX);
 	for (uint32_t i = 0; i < runs && !st; i++) {
 		const uint64_t base = get_le64(h + 0x98 + 16 * (size_t)i);
@@ -114,7 +114,7 @@ static enum status parse_runs(struct windows_dump *d, const uint8_t *h, struct e
 					    ((base + count) << PAGE_SHIFT) - 1, e);
 	}
 	if (!st && sum != pages)
-		st = err_set(e, ST_CORRUPT, "%" PRIu64 " pages, and its runs have %" PRIu64, pages,
+		st = err_set(e, ST_CORRUPT, "%" PRIu64 " pages, but its runs have %" PRIu64, pages,
 			     sum);
 	if (!st && sum > WINDOWS_DUMP_PAGES_MAX)
 		st = err_set(e, ST_CORRUPT, "%" PRIu64 " pages are more than Windows can have",
@@ -154,7 +154,7 @@ static enum status parse_summary(struct blob *b, struct summary *ret, struct err
 	if (st)
 		return st;
 	if (memcmp(s, "SDMPDUMP", 8) && memcmp(s, "FDMPDUMP", 8))
-		return err_set(e, ST_CORRUPT, "no bitmap behind its header");
+		return err_set(e, ST_CORRUPT, "no bitmap after its header");
 	*ret = (struct summary){ get_le64(s + 0x20), get_le64(s + 0x28), get_le64(s + 0x30) };
 	if (ret->bits > PAGE_FRAMES)
 		return err_set(e, ST_CORRUPT, "a bitmap of 0x%" PRIx64 " bits, beyond 2^52 bytes",
@@ -226,7 +226,7 @@ static enum status add_bitmap(struct windows_dump *d, struct blob *b, struct err
 	if (!st)
 		st = end_run(d, &g, e);
 	if (!st && g.offset != s.first + (s.pages << PAGE_SHIFT))
-		st = err_set(e, ST_CORRUPT, "%" PRIu64 " pages, and its bitmap has %" PRIu64,
+		st = err_set(e, ST_CORRUPT, "%" PRIu64 " pages, but its bitmap has %" PRIu64,
 			     s.pages, (g.offset - s.first) >> PAGE_SHIFT);
 	if (!st && !d->count)
 		st = err_set(e, ST_CORRUPT, "an empty bitmap");

@@ -576,7 +576,7 @@ enum status authenticode_read(const void *p, size_t len, struct authenticode *re
 
 	*ret = (struct authenticode){ 0 };
 	if (!find_certificate_table(p, len, &t))
-		return err_set(e, ST_CORRUPT, "is no Windows program and no driver");
+		return err_set(e, ST_CORRUPT, "is neither a Windows program nor a driver");
 	if (!t.len)
 		return ST_OK;
 	if (!range_fits(t.at, t.len, len) ||

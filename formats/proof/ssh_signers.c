@@ -295,7 +295,7 @@ static const char *judge_line(const struct signer_line *l, const struct ssh_want
 {
 	if (l->has_name_spaces &&
 	    !matches_list(w->name_space, cursor_over(l->name_spaces, strlen(l->name_spaces))))
-		return "its namespaces= does not allow this one";
+		return "its namespaces= does not include this one";
 	if (w->time < l->after)
 		return "its key is not valid yet";
 	if (w->time > l->before)

@@ -77,7 +77,7 @@ enum status sshsig_parse(const void *p, size_t len, struct sshsig *ret, struct e
 
 	if (!armor || sodium_base642bin(ret->blob, sizeof(ret->blob), armor, n, "\r\n", &n, NULL,
 					sodium_base64_VARIANT_ORIGINAL))
-		return err_set(e, ST_INPUT, "is no signature of ssh-keygen -Y sign");
+		return err_set(e, ST_INPUT, "is not a signature by ssh-keygen -Y sign");
 	if (!parse_blob(ret, n))
 		return err_set(e, ST_INPUT, "the signature is damaged");
 	return ST_OK;
@@ -187,10 +187,10 @@ static enum status check_key_kind(const struct sshsig *s, struct err *e)
 {
 	if (!sshsig__is(s->type, TYPE_ED25519) && !sshsig__is(s->type, TYPE_TOKEN))
 		return err_set(e, ST_INPUT,
-			       "is by a key of type %.*s; of those only ssh-keygen -Y verify knows",
+			       "is by a key of type %.*s; check it with ssh-keygen -Y verify",
 			       (int)MIN(s->type.left, (size_t)64), (const char *)s->type.at);
 	if (!sshsig__is(s->hash, "sha512") && !sshsig__is(s->hash, "sha256"))
-		return err_set(e, ST_INPUT, "is over a hash that is neither sha512 nor sha256");
+		return err_set(e, ST_INPUT, "signs a hash that is neither sha512 nor sha256");
 	return ST_OK;
 }
 
@@ -218,6 +218,6 @@ enum status sshsig_verify(const struct sshsig *s, const char *name_space, const 
 		memcpy(text, hashed, n);
 	}
 	if (crypto_sign_verify_detached(p.signature, text, n, p.key))
-		return err_set(e, ST_MISMATCH, "is not over these bytes, or not by its key");
+		return err_set(e, ST_MISMATCH, "does not sign these bytes, or is not by its key");
 	return ST_OK;
 }

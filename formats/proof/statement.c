@@ -283,9 +283,9 @@ static enum status parse_first(struct cursor *c, struct err *e)
 	struct cursor line;
 
 	if (!next_statement_line(c, &line) || !skip_text(&line, FIRST_LINE))
-		return err_set(e, ST_INPUT, "is no statement of ramseal");
+		return err_set(e, ST_INPUT, "is not a statement of ramseal");
 	if (line.left != strlen(VERSION) || memcmp(line.at, VERSION, line.left) != 0)
-		return err_set(e, ST_INPUT, "is a statement of another version than " VERSION);
+		return err_set(e, ST_INPUT, "is a statement of a version other than " VERSION);
 	return ST_OK;
 }
 
@@ -327,7 +327,7 @@ static enum status compare_rewritten(const struct statement *s, const uint8_t *p
 		line += p[i] == '\n';
 	if (i == n && i == len)
 		return ST_OK;
-	return err_set(e, ST_INPUT, "line %zu is not as ramseal writes it", line);
+	return err_set(e, ST_INPUT, "line %zu is not what ramseal writes", line);
 }
 
 enum status statement_parse(const void *p, size_t len, struct statement *ret, struct err *e)

@@ -96,7 +96,7 @@ static enum status check_status(const struct der *info, struct err *e)
 	struct der status;
 
 	if (!der_want(&c, DER_INTEGER, &status) || status.len != 1)
-		return err_set(e, ST_INPUT, "is no answer of a time-stamping authority");
+		return err_set(e, ST_INPUT, "is not an answer of a time-stamping authority");
 	if (status.at[0] <= STATUS_GRANTED_WITH_MODS)
 		return ST_OK;
 	failure = find_failure(c);
@@ -148,10 +148,9 @@ static enum status take_imprint(const struct der *imprint, struct timestamp *ret
 		return err_set(e, ST_INPUT, "the time stamp is damaged");
 	ret->sha512 = der_is_oid(&oid, OID_SHA512);
 	if (!ret->sha512 && !der_is_oid(&oid, OID_SHA256))
-		return err_set(
-			e, ST_INPUT,
-			"is over a hash that is neither SHA-256 nor SHA-512; use: openssl ts "
-			"-verify");
+		return err_set(e, ST_INPUT,
+			       "stamps a hash that is neither SHA-256 nor SHA-512; check it with "
+			       "openssl ts -verify");
 	if (hash.len != (ret->sha512 ? crypto_hash_sha512_BYTES : crypto_hash_sha256_BYTES))
 		return err_set(e, ST_INPUT, "the time stamp is damaged");
 	memcpy(ret->imprint, hash.at, hash.len);
@@ -224,10 +223,10 @@ enum status timestamp_parse(const void *p, size_t len, struct timestamp *ret, st
 
 	*ret = (struct timestamp){ 0 };
 	if (!der_want(&c, DER_SEQUENCE, &answer) || c.left)
-		return err_set(e, ST_INPUT, "is no answer of a time-stamping authority");
+		return err_set(e, ST_INPUT, "is not an answer of a time-stamping authority");
 	in = der_inside(&answer);
 	if (!der_want(&in, DER_SEQUENCE, &status))
-		return err_set(e, ST_INPUT, "is no answer of a time-stamping authority");
+		return err_set(e, ST_INPUT, "is not an answer of a time-stamping authority");
 	st = check_status(&status, e);
 	if (st)
 		return st;
@@ -247,6 +246,6 @@ enum status timestamp_check(const struct timestamp *t, const void *message, size
 		crypto_hash_sha256(digest, message, len);
 	if (memcmp(digest, t->imprint,
 		   t->sha512 ? crypto_hash_sha512_BYTES : crypto_hash_sha256_BYTES) != 0)
-		return err_set(e, ST_MISMATCH, "is over other bytes");
+		return err_set(e, ST_MISMATCH, "stamps other bytes");
 	return ST_OK;
 }

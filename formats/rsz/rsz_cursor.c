@@ -189,7 +189,7 @@ enum status rsz__fetch_record(const struct rsz_reader *r, struct sha256 *sha, st
 	stream = rsz__get_chunk_stream(l->header);
 	if (ret->type != RSZ_CHUNK || ret->offset != record || stream >= r->streams.count ||
 	    memcmp(ret->id, r->identity.id, sizeof(ret->id)))
-		return err_set(e, ST_CORRUPT, "no chunk of this container");
+		return err_set(e, ST_CORRUPT, "not a chunk of this container");
 	*ret_stream = &r->streams.at[stream];
 	return rsz__read_payload(r->in, record, ret, l, e);
 }

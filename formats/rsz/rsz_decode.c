@@ -55,16 +55,16 @@ static enum status check_zstd_frame(const struct rsz__prefix *p, const uint8_t *
 	ZSTD_frameHeader frame;
 
 	if (p->stored < 5 || get_le32(payload) != ZSTD_MAGICNUMBER)
-		return err_set(e, ST_CORRUPT, "payload is no zstd frame");
+		return err_set(e, ST_CORRUPT, "payload is not a zstd frame");
 	if (ZSTD_findFrameCompressedSize(payload, p->stored) != p->stored)
 		return err_set(e, ST_CORRUPT, "payload is not exactly one zstd frame");
 	if (ZSTD_getFrameContentSize(payload, p->stored) != p->content)
-		return err_set(e, ST_CORRUPT, "payload states another content size");
+		return err_set(e, ST_CORRUPT, "payload states a different content size");
 	if (payload[4] & dictionary_flag)
-		return err_set(e, ST_CORRUPT, "payload asks for a dictionary");
+		return err_set(e, ST_CORRUPT, "payload needs a dictionary");
 	if (ZSTD_getFrameHeader(&frame, payload, p->stored) != 0 ||
 	    frame.windowSize > RSZ_CONTENT_MAX)
-		return err_set(e, ST_CORRUPT, "payload asks for a window of more than 16 MiB");
+		return err_set(e, ST_CORRUPT, "payload needs a window of more than 16 MiB");
 	return ST_OK;
 }
 

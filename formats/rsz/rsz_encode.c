@@ -259,7 +259,7 @@ enum status rsz_encode(struct rsz_encoder *x, struct rsz_chunk *c, struct rsz_fr
 	size_t len;
 
 	if (c->length > RSZ_CONTENT_MAX)
-		return err_set(e, ST_SYSTEM, "chunk is longer than a record holds");
+		return err_set(e, ST_SYSTEM, "chunk is longer than a record can hold");
 	len = c->paged ? pack_data_pages(c) : c->length;
 	/* Judged by what it takes: skipped memory may be long, and is one run without a payload. */
 	if (rsz__chunk_header_size(c->n_extents, c->paged ? count_runs(c) : 0) > f->header_room ||

@@ -117,7 +117,7 @@ enum status rsz__read_header(struct blob *in, uint64_t offset, struct sha256 *h,
 	if (st)
 		return st;
 	if (got < RSZ__SIZE_AT && !rsz__may_begin(buf, got))
-		return err_set(e, ST_CORRUPT, "the last %zu bytes begin no record", got);
+		return err_set(e, ST_CORRUPT, "the last %zu bytes do not begin a record", got);
 	if (got < RSZ__SIZE_AT)
 		return err_set(e, ST_END, "the last record is cut off after %zu bytes", got);
 	st = rsz__get_size(buf, &size, e);
@@ -349,9 +349,9 @@ static enum status scan_close(struct rsz_scan *s, const struct rsz__prefix *p, s
 	if (s->n_entries || fields.last_index != s->last_index || fields.records != s->sequence)
 		return err_set(e, ST_CORRUPT, "CLOSE: does not fit the records before it");
 	if (memcmp(root, fields.root, sizeof(root)))
-		return err_set(e, ST_CORRUPT, "CLOSE: another root than that of the records");
+		return err_set(e, ST_CORRUPT, "CLOSE: its root is not that of the records");
 	if (container_continues(s, p->offset + p->header))
-		return err_set(e, ST_CORRUPT, "CLOSE: the container goes on behind its end");
+		return err_set(e, ST_CORRUPT, "CLOSE: the container continues after its end");
 	/* How much follows is told, too. */
 	return blob_reach(s->in, BLOB_ENDLESS, e);
 }
@@ -382,7 +382,7 @@ static void add_begin(const struct rsz_scan *s, struct rsz_scan_result *r)
 	r->whole = 0;
 	r->records = 0;
 	snprintf(r->reason, sizeof(r->reason),
-		 "offset 0: %.150s; behind it: %s, %" PRIu64 " records up to offset %" PRIu64
+		 "offset 0: %.150s; after it: %s, %" PRIu64 " records up to offset %" PRIu64
 		 "%s%.200s",
 		 s->begin.message, rsz_end_name(behind.end), behind.records - 1, behind.whole,
 		 *behind.reason ? ": " : "", behind.reason);
@@ -506,8 +506,8 @@ enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err
 		return finish_scan(s, RSZ_END_CUT, why.message);
 	if (st == ST_CORRUPT && !ours && stopped_here(s))
 		return finish_scan(s, RSZ_END_UNSEALED,
-				   "ends without a closing record; what follows on "
-				   "the device is not the container's");
+				   "ends without a closing record; what follows on the device is "
+				   "not part of the container");
 	if (st == ST_CORRUPT) {
 		err_add(&why, st, "offset %" PRIu64, s->offset);
 		return finish_scan(s, RSZ_END_DAMAGED, why.message);

@@ -247,7 +247,7 @@ static enum status check_payload_sizes(const struct rsz__prefix *p, struct err *
 		return err_set(e, ST_CORRUPT, "payload of %" PRIu32 " bytes in %" PRIu32,
 			       p->content, p->stored);
 	if (!p->content != !p->stored)
-		return err_set(e, ST_CORRUPT, "payload is there and is not");
+		return err_set(e, ST_CORRUPT, "payload has only one of its two sizes");
 	if (!p->stored && (p->crc || !are_zero_bytes(p->sha256, SHA256_SIZE)))
 		return err_set(e, ST_CORRUPT, "sums without a payload");
 	return ST_OK;
@@ -392,7 +392,7 @@ static enum status check_extent(const struct rsz__chunk *c, const struct rsz_ext
 	    (x->length % PAGE_SIZE || !range_fits(x->address, x->length, PHYS_LIMIT)))
 		return err_set(e, ST_CORRUPT, "extent at 0x%" PRIx64, x->address);
 	if (x->start < c->start || x->end < x->start || x->end > c->end)
-		return err_set(e, ST_CORRUPT, "extent's times are outside its chunk's");
+		return err_set(e, ST_CORRUPT, "extent's times are outside those of its chunk");
 	if (x->reason > RSZ_TABLE_AGAIN || (x->pass == 0) != (x->reason == RSZ_FIRST))
 		return err_set(e, ST_CORRUPT, "extent of pass %d for reason %d", x->pass,
 			       x->reason);
@@ -412,7 +412,7 @@ static enum status check_wire_run(const uint8_t *at, bool first, struct page_sta
 	if (s.state == PAGE_SKIPPED && (!s.detail || s.detail >= SKIP_REASONS))
 		return err_set(e, ST_CORRUPT, "skipped for reason %" PRIu32, s.detail);
 	if (!first && page_status_same(s, before))
-		return err_set(e, ST_CORRUPT, "neighbouring runs of one state");
+		return err_set(e, ST_CORRUPT, "adjacent runs of the same state");
 	return ST_OK;
 }
 

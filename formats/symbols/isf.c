@@ -64,7 +64,7 @@ static enum status parse_isf(struct isf *s, const char *text, size_t len, struct
 	if (!is_json(text, len))
 		return ST_NOT_MINE;
 	if (count_isf_values(text, len) > ISF_VALUES_MAX)
-		return err_set(e, ST_INPUT, "has more than %zu values, which no symbols need",
+		return err_set(e, ST_INPUT, "has more than %zu values, too many for symbols",
 			       ISF_VALUES_MAX);
 	s->root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
 	if (!s->root)
@@ -72,7 +72,8 @@ static enum status parse_isf(struct isf *s, const char *text, size_t len, struct
 	s->types = json_object_get(s->root, "user_types");
 	s->names = json_object_get(s->root, "symbols");
 	if (!json_is_object(s->types) || !json_is_object(s->names))
-		return err_set(e, ST_INPUT, "is JSON without user_types and symbols: no ISF file");
+		return err_set(e, ST_INPUT,
+			       "is JSON without user_types and symbols: not an ISF file");
 	return ST_OK;
 }
 
@@ -100,7 +101,8 @@ static enum status isf_open(struct blob *b, struct symbols **ret, struct err *e)
 	if (first != '{' && !byte_is_blank(first))
 		return ST_NOT_MINE;
 	if (size > ISF_SIZE_MAX)
-		return err_set(e, ST_INPUT, "is larger than %" PRIu64 " MiB, which no ISF file is",
+		return err_set(e, ST_INPUT,
+			       "is larger than %" PRIu64 " MiB, too large for an ISF file",
 			       ISF_SIZE_MAX >> 20);
 	text = malloc((size_t)size);
 	s = calloc(1, sizeof(*s));

@@ -69,7 +69,7 @@ static enum status index_pdb_types(struct pdb *p, struct err *e)
 	p->first = get_le32(t->at + 8);
 	if (get_le32(t->at) != TPI_VERSION || header < TPI_HEADER ||
 	    !range_fits(header, bytes, t->size) || p->first < TPI_FIRST || behind < p->first)
-		return err_set(e, ST_INPUT, "its types begin with a header that is none");
+		return err_set(e, ST_INPUT, "its types begin with an invalid header");
 	p->count = behind - p->first;
 	if (p->count > bytes / 4)
 		return err_set(e, ST_INPUT, "there is no room for %" PRIu32 " types", p->count);

@@ -25,9 +25,10 @@ enum status symbols_open(struct blob *b, struct symbols **ret, struct err *e)
 			"\xfd"
 			"7zXZ",
 			5))
-		return err_set(e, ST_INPUT, "is packed by xz: unpack it first (xz -d)");
+		return err_set(e, ST_INPUT, "is compressed with xz: decompress it first (xz -d)");
 	if (blob_begins(b, "\x1f\x8b", 2))
-		return err_set(e, ST_INPUT, "is packed by gzip: unpack it first (gzip -d)");
+		return err_set(e, ST_INPUT,
+			       "is compressed with gzip: decompress it first (gzip -d)");
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		st = kinds[i]->open(b, ret, e);
 		if (st != ST_NOT_MINE)

@@ -515,7 +515,7 @@ class LyingRanges(Case):
         for content, code, word in (
                 (two + bytes(5000), 0, None), (front + two[len(front):][:20], 3, 'header'),
                 (front + b'other' * 100, 3, 'left out'), (lime([(0x1000, 0x57ff)]), 3, None),
-                (two[:-0x900], 3, None), (bytes(other), 3, '6144 bytes of memory stand')):
+                (two[:-0x900], 3, None), (bytes(other), 3, '6144 bytes of memory are')):
             image = self.file('image', content)
             path, _ = self.acquire(image, 'out.rsz', code, '--force')
             self.verify(path)

@@ -222,8 +222,8 @@ class Made(Fleet):
                'large.json': (b' ' * (4 << 20) + b'{}', 'too large'), 'list.json': ('[1]', 'not a ramseal document'),
                'number.json': ('{"schema": 7}', 'not a ramseal document'), 'nul.json': (b'{"schema": "\\u0000"}', 'no JSON'),
                'utf8.json': (b'{"schema": "\xff"}', 'no JSON'), 'other.json': ({'schema': 'ramseal-status-1'}, 'another document'),
-               'newer.json': ({'schema': 'ramseal-summary-2'}, 'this ramseal does not know'),
-               'evil.json': ({'schema': EVIL}, 'this ramseal does not know'), f'{HIDDEN[:6]}.json': (b'x', 'no JSON')}
+               'newer.json': ({'schema': 'ramseal-summary-2'}, 'this version does not know'),
+               'evil.json': ({'schema': EVIL}, 'this version does not know'), f'{HIDDEN[:6]}.json': (b'x', 'no JSON')}
         for name, (content, _) in bad.items():
             self.put(name, content)
         self.put('good.json', self.summary())

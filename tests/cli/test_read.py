@@ -233,7 +233,7 @@ class Special(Case):
         self.assertEqual((row['state'], row['raw'], row['frame'], row['slot'], row['trust']),
                          ('unknown', hex(swap((FRAMES >> 12) + 3, 27)), '', '', 'at-risk'))
         text = run('smear', self.path).stdout.decode()
-        self.assertEqual(text.count('nothing tells whether this kernel has CONFIG_DEVICE_PRIVATE'), 1)
+        self.assertEqual(text.count('it is not known whether this kernel has CONFIG_DEVICE_PRIVATE'), 1)
         self.assertIsNone(json.loads(run('smear', '--json', self.path).stdout)['layout']['device_private'])
 
     def test_version_that_lies_is_said_once(self):
@@ -313,7 +313,7 @@ class Rows(Case):
         self.assertEqual((rows[1]['change'], rows[1]['verdict']), ('remapped', 'changed'))
         self.assertEqual((rows[3]['file'], rows[3]['slot'], rows[3]['stream']), (0, 2, '/dev/vda'))
         self.assertEqual(rows[3]['window_ns'], SECOND + 10)
-        self.assertIn('no RAM', rows[4]['why'])
+        self.assertIn('not in the RAM', rows[4]['why'])
 
     def test_dump(self):
         done = self.read('--pid', 7, '--va', VA + 3 * PAGE + 2, '--length', 0x30)

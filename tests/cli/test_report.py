@@ -176,7 +176,7 @@ class OnePage(Case):
         with_many = self.container(names=names)
         page = self.page(with_many)
         self.assertIn('50 others', page.text('processes'))
-        self.assertIn('sums up the 50', page.text('processes'))
+        self.assertIn('is the sum of the 50', page.text('processes'))
         self.assertIn('10 others', page.text('processes'))  # in the table
         self.assertEqual(page.text('states').count('50 others'), 2)  # wide and narrow
         self.assertLess(len(self.write(with_many)), 400_000)
@@ -210,7 +210,7 @@ class Outcome(Case):
         self.assertEqual(self.headline(page), '✓ Complete')
         self.assertIn("not all hashes of the contents were checked.", page.text(''))
         self.assertNotIn('All', page.text('integrity').split('To prove')[0])
-        self.assertIn('compare the root with the one noted at that time', page.text('integrity'))
+        self.assertIn('compare its root with the one noted at the time', page.text('integrity'))
 
     def test_gaps(self):
         page = self.page(self.container())
@@ -230,7 +230,7 @@ class Outcome(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         page = self.page(path)
         self.assertEqual(self.headline(page), '! Complete, with gaps')
-        self.assertIn('was not sealed by the acquisition, but later', page.text(''))
+        self.assertIn('was not sealed by the acquisition but later', page.text(''))
 
     def test_cut(self):
         path = self.container()
@@ -294,7 +294,7 @@ class WithoutTables(Case):
         page = Page(text)
         self.assertEqual([s for s in page.sections if s], WITHOUT_TABLES)
         self.assertEqual(text.lower().count('not known ('), 1)
-        self.assertIn('Whether page tables and pages belong together is not known (', page.text(''))
+        self.assertIn('Whether page tables and pages match is not known (', page.text(''))
         for section in page.sections:
             self.assertIn(f'href="#{section}"' if section not in ('', 'timeline') else '', text)
 

@@ -214,7 +214,7 @@ class Browser(unittest.TestCase):
         self.assertEqual(dom.count('<figure'), dom.count('</figure>'))
         for form in ('wide', 'narrow'):
             self.assertEqual(dom.count(f'class="fig {form}"'), 7)
-        for title in ('Physical address against capture time', 'How mapping windows are distributed',
+        for title in ('Physical address against capture time', 'Distribution of mapping windows',
                       'Transitions of page states', 'Processes by pages at risk',
                       'Page states by process'):
             self.assertIn(f'<title>{title}</title>', dom)

@@ -497,7 +497,7 @@ class Stamped(StampedCase):
         self.judged(11, '  time stamp: not good: ', stamp)
         stamp = self.stamp(self.statement)
         changed(self.statement, 'name', 'another')
-        self.judged(11, 'is over other bytes', stamp)
+        self.judged(11, 'stamps other bytes', stamp)
 
     def test_other_hashes_are_openssls(self):
         stamp = self.stamp(self.statement, '-sha384')
@@ -595,9 +595,9 @@ class AskedForATimestamp(StampedCase):
     def test_what_is_no_time_stamp(self):
         refusal = self.answer(self.openssl('ts', '-query', '-data', self.config, '-md5'))
         another = self.stamp(self.config).read_bytes()
-        for answer, why in (((404, b'no'), 'HTTP 404'), ((500, b''), 'HTTP 500'), ((200, b'<html>'), 'is no answer'),
-                            ((200, b''), 'is no answer'), ((302, b''), 'HTTP 302'), ((200, refusal), 'refused: status 2'),
-                            ((200, another), 'is over other bytes'), ((200, bytes(3 << 20)), '')):
+        for answer, why in (((404, b'no'), 'HTTP 404'), ((500, b''), 'HTTP 500'), ((200, b'<html>'), 'is not an answer'),
+                            ((200, b''), 'is not an answer'), ((302, b''), 'HTTP 302'), ((200, refusal), 'refused: status 2'),
+                            ((200, another), 'stamps other bytes'), ((200, bytes(3 << 20)), '')):
             with self.subTest(why):
                 self.missing(self.serve(lambda query, answer=answer: answer), why)
 

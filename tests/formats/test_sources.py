@@ -133,7 +133,7 @@ MEMORY = [
 class Avml(Case):
     def test_page_by_page(self):
         r = self.check(make.avml(MEMORY)[0], pages_of(MEMORY))
-        self.assertIn("leaves blocks of zeros out", r.text)
+        self.assertIn("leaves out blocks of zeros", r.text)
         # Blocks that touch are one range, and a container of it is whole.
         both = [(0, MEMORY[0][1][:64 * PAGE]), (64 * PAGE, MEMORY[1][1])]
         r = self.acquire(make.avml(both)[0], 0, "rsz")
@@ -155,7 +155,7 @@ class Avml(Case):
             data, places = make.avml(memory, headers, 16 * PAGE)
             self.assertEqual(len(places), 8 if headers else 4)
             r = self.check(data, pages)
-            self.assertEqual("262144 bytes are headers alone" in r.text, headers)
+            self.assertEqual("262144 bytes have only a header" in r.text, headers)
         # At the end it might as well be cut off there, if there are no others.
         self.check(make.avml(memory[:2], True, 32 * PAGE)[0], pages_of(memory[:2]))
         self.check(make.avml(memory[:2], True, 64 * PAGE)[0], pages_of(memory[:1]), 3,
@@ -243,10 +243,10 @@ class Avml(Case):
     def test_overlapping_blocks(self):
         twice = [(0x10000, words(0, 16)), (0x18000, words(0, 16)[8 * PAGE:] + words(5, 4))]
         r = self.check(make.avml(twice)[0], pages_of(twice))
-        self.assertIn("32768 bytes of memory stand in the file twice, and are the same", r.text)
+        self.assertIn("32768 bytes of memory are in the file twice, with the same content", r.text)
         twice[1] = (0x18000, noise(9, 12))
         r = self.run_any(make.avml(twice)[0], (3,))
-        self.assertIn("and the first range counts", r.text)
+        self.assertIn("the first range is used", r.text)
         self.assertEqual(self.compare(pages_of([twice[1], twice[0]])), 20)
 
     def test_hostile(self):
@@ -309,15 +309,15 @@ class WindowsDump(Case):
             runs = [(0x10000 * i, words(i, 1 + i % 3)) for i in range(n)]
             self.check(make.dump_full(runs), pages_of(runs))
         runs = [(0x10000 * i, words(i, 1)) for i in range(44)]
-        self.refused(make.dump_full(runs), "44 runs, and the header has room for 43")
+        self.refused(make.dump_full(runs), "44 runs, but the header has room for 43")
 
     def test_runs_in_any_order_that_overlap(self):
         runs = [(0x80000, words(1, 16)), (0x10000, words(2, 8)), (0x88000, words(1, 16)[8 * PAGE:] + noise(4, 8))]
         r = self.check(make.dump_full(runs), pages_of(runs))
-        self.assertIn("32768 bytes of memory stand in the file twice, and are the same", r.text)
+        self.assertIn("32768 bytes of memory are in the file twice, with the same content", r.text)
         runs[2] = (0x88000, noise(5, 16))
         r = self.check(make.dump_full(runs), pages_of([runs[2], runs[0], runs[1]]), 3)
-        self.assertIn("and the first range counts", r.text)
+        self.assertIn("the first range is used", r.text)
 
     def test_bitmaps(self):
         pages = {a: p for a, p in pages_of(self.RUNS).items() if a // PAGE % 5 and not 40 < a // PAGE % 256 < 80}
@@ -381,7 +381,7 @@ class WindowsDump(Case):
 
         bitmap = make.dump_bitmap(5, pages)
         for text, data in [
-                ("158 pages, and its runs have 157", header(0xa0, "Q", 157)),
+                ("158 pages, but its runs have 157", header(0xa0, "Q", 157)),
                 ("4294967295 runs", header(0x88, "I", 2**32 - 1)),
                 ("beyond 2^52", header(0x98, "Q", 2**64 - 1)),
                 ("beyond 2^52", header(0x98, "QQ", 2**40 - 1, 2)),
@@ -395,12 +395,12 @@ class WindowsDump(Case):
                 ("(type 2)", header(0xf98, "I", 2)),
                 ("(types 8 to 10)", header(0xf98, "I", 9)),
                 ("of type 77", header(0xf98, "I", 77)),
-                ("no bitmap behind", header(0xf98, "I", 5)),
-                ("no bitmap behind", header(0x2000, "I", 0, data=bitmap)),
+                ("no bitmap after", header(0xf98, "I", 5)),
+                ("no bitmap after", header(0x2000, "I", 0, data=bitmap)),
                 ("inside the bitmap", header(0x2020, "Q", 0x2038, data=bitmap)),
                 ("inside the bitmap", header(0x2020, "Q", 0, data=bitmap)),
                 ("before the pages", header(0x2020, "Q", 2**63, data=bitmap)),
-                ("157 pages, and its bitmap has 158", header(0x2028, "Q", 157, data=bitmap)),
+                ("157 pages, but its bitmap has 158", header(0x2028, "Q", 157, data=bitmap)),
                 ("in a bitmap of", header(0x2028, "Q", 2**64 - 1, data=bitmap)),
                 ("beyond 2^52", header(0x2030, "Q", 2**64 - 1, data=bitmap)),
                 ("inside the bitmap", header(0x2030, "Q", 2**40, data=bitmap)),
@@ -480,7 +480,7 @@ class PackedLime(Case):
     def test_overlapping_ranges(self):
         twice = [(0x10000, words(0, 16)), (0x18000, words(0, 16)[8 * PAGE:] + words(5, 4))]
         r = self.check(make.packed(make.lime(twice)), pages_of(twice))
-        self.assertIn("32768 bytes of memory stand in the file twice, and are the same", r.text)
+        self.assertIn("32768 bytes of memory are in the file twice, with the same content", r.text)
 
     def test_bombs(self):
         """A thousand to one, and lengths that nothing is behind: bounded memory, and told."""
@@ -500,7 +500,7 @@ class PackedLime(Case):
 
     def test_what_else_is_packed_is_refused(self):
         for data in (words(0, 40), bytes(200 * PAGE)):
-            self.refused(make.packed(data), "is a zlib stream, and not of LiME's format=lime")
+            self.refused(make.packed(data), "is a zlib stream, but not of LiME's format=lime")
         # What begins with two bytes of a header, and is none, is memory.
         for begin in (b"\x38\x8d", b"\x78\x9c", b"\x78\x01\x00\x00\x00\xff\xff"):
             data = begin + noise(1, 2)[len(begin):]

@@ -121,7 +121,7 @@ class Together(Case):
             gaps = json.load(g)
         self.assertTrue(gaps['complete'])
         self.assertEqual([(s['first'], s['reason']) for s in gaps['skipped']],
-                         [(101 * 4096, 'behind the initialised size')])
+                         [(101 * 4096, 'beyond the initialised size')])
 
     def test_pages_have_capture_times(self):
         self.forge(1)

@@ -111,7 +111,7 @@ class ExtractFile(Case):
                 (USAGE, ['-i', self.image, 'a/../b', '-o', '-'], '".."'),
                 (INPUT, ['-i', self.image, 'nothing', '-o', '-'], 'there is no "nothing"'),
                 (INPUT, ['-i', self.image, '--offset', 5, 'x', '-o', '-'], 'sector 5'),
-                (INPUT, ['-i', self.image, '--offset', 1 << 40, 'x', '-o', '-'], 'behind its end'),
+                (INPUT, ['-i', self.image, '--offset', 1 << 40, 'x', '-o', '-'], 'past its end'),
                 (INPUT, ['-i', '/nonexistent', 'x', '-o', '-'], '/nonexistent'),
                 (OUTPUT, ['-i', self.image, 'pagefile.sys', '-f', '-o', self.image],
                  'is the input that is being read')):
@@ -325,7 +325,7 @@ class Pagefiles(Case):
             self.overwrite(offsets[1] + at, mark)
             r = self.ramseal('pagefiles', '-i', self.image)
             self.assertEqual(r.returncode, OK, r.stderr)
-            self.assertIn(f'{kind} at sector {offsets[1] // 512}: is not looked into',
+            self.assertIn(f'{kind} at sector {offsets[1] // 512}: is not searched',
                           r.stderr.decode())
 
     def test_mft_that_cannot_be_read(self):
@@ -362,7 +362,7 @@ class Pagefiles(Case):
         v.write(self.image)
         self.overwrite([at for at, data in v.patches if data[:4] == b'INDX'][-1], bytes(4096))
         self.assertEqual(len(self.list(code=GAPS)), 1)
-        self.blind('NTFS at sector 0: whether it has ', 'cannot be told', '1 cannot be read')
+        self.blind('NTFS at sector 0: it is not known whether it has ', '1 of the MFT records that may have it cannot')
 
     def test_page_file_whose_record_is_torn(self):
         v = self.data('pagefile.sys')

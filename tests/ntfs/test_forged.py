@@ -526,7 +526,7 @@ class Damage(Case):
                 attribute = next(a for a in v.records[f.number][3] if a.kind == FILE_NAME)
                 attribute.value = v.file_name(f.number, 'somebody else')
                 v.write(self.image)
-                self.refused(self.cat('pagefile.sys'), INPUT, 'wants its sequence number 1, and it is 2')
+                self.refused(self.cat('pagefile.sys'), INPUT, 'expects sequence number 1, but the record has 2')
                 self.refused(self.cat('PAGEFILE.SYS'), INPUT, 'there is no "PAGEFILE.SYS"')
 
     def test_folder_whose_record_is_another_folders_now(self):
@@ -540,7 +540,7 @@ class Damage(Case):
             if a.kind == FILE_NAME:
                 a.value = v.file_name(windows, 'Windows.old')
         v.write(self.image)
-        self.refused(self.cat('Windows/System32/config/SYSTEM'), INPUT, 'wants its sequence number 1')
+        self.refused(self.cat('Windows/System32/config/SYSTEM'), INPUT, 'expects sequence number 1')
 
     def test_stale_entry_of_a_file_that_is_elsewhere_now(self):
         """What its own record says is found all the same."""
@@ -550,7 +550,7 @@ class Damage(Case):
         reference = v.reference
         v.reference = lambda number: other.number | 7 << 48 if number == f.number else reference(number)
         v.write(self.image)
-        self.found_with_note('pagefile.sys', f, 'wants its sequence number 7', 'found by its MFT record')
+        self.found_with_note('pagefile.sys', f, 'expects sequence number 7', 'found by its MFT record')
 
     def test_index_that_lacks_its_bitmap_or_its_blocks(self):
         for kind in (INDEX_ALLOCATION, INDEX_BITMAP):
@@ -585,7 +585,7 @@ class Damage(Case):
         v.write(self.image)
         self.refused(self.cat('pagefile.sys'), INPUT, 'there is no "pagefile.sys"')
         self.damage_root(v, 0, bytes(4096))
-        self.refused(self.cat('pagefile.sys'), VERIFY, 'its folder is damaged', '1 cannot be read')
+        self.refused(self.cat('pagefile.sys'), VERIFY, 'its folder is damaged', '1 of the MFT records that may have it cannot be read')
 
     def test_mft_that_claims_more_than_there_can_be(self):
         """The search through its records ends: neither what is nowhere nor what comes again is read."""
@@ -800,12 +800,12 @@ class Disks(Case):
         old, new, first, entry = self.old_and_new()
         mbr = bytes(446) + entry + bytes(48) + b'\x55\xaa'
         self.put(0, mbr)
-        self.finds(new, 'the primary GPT is not believed (2 partitions')
+        self.finds(new, 'the primary GPT is ignored (2 partitions')
         self.put(512, bytes(33 * 512))
-        self.finds(new, 'the backup GPT is not believed (2 partitions')
+        self.finds(new, 'the backup GPT is ignored (2 partitions')
         # Some tools mark the entry as one to start from; others leave the first one empty.
         self.put(0, bytes(446) + bytes(16) + b'\x80' + entry[1:] + bytes(32) + b'\x55\xaa')
-        self.finds(new, 'the backup GPT is not believed')
+        self.finds(new, 'the backup GPT is ignored')
         self.put(512, first[512:])
         # With 0xEE anywhere, or with no MBR at all, the GPT counts.
         where = 2048
@@ -854,7 +854,7 @@ class Disks(Case):
         for at, data in ((512 + 16, b'\0'), (1024 + 33, b'\1'), (512, bytes(512)), (512 + 84, b'\xff')):
             with self.subTest(at=at):
                 self.put(at, data)
-                self.finds(v, 'its backup at the end of the disk was taken')
+                self.finds(v, 'its backup at the end of the disk was used')
                 self.assertIn('guid=1', self.tool('volumes', self.image).out.decode())
                 self.put(512, primary)
         # Neither is as it should be.
@@ -880,7 +880,7 @@ class Disks(Case):
                 f.seek(f.read().index(b'a mark that is found again'))
                 f.write(b'?')
             if make is gpt_disk:
-                self.finds(v, 'its backup at the end of the disk was taken', 'first sector cannot be read',
+                self.finds(v, 'its backup at the end of the disk was used', 'first sector cannot be read',
                            images=[ewf])
             else:
                 self.refused(self.cat('pagefile.sys', '-', [ewf]), INPUT, 'cannot be read at the beginning')
@@ -898,7 +898,7 @@ class Disks(Case):
         self.put(offset, bytes(4096))
         r = self.cat('pagefile.sys')
         self.refused(r, INPUT, 'only zeros')
-        self.assertIn('may be a former one', r.err)
+        self.assertIn('possibly a former one', r.err)
         if not shutil.which('ewfacquire'):
             self.skipTest('ewfacquire (ewf-tools) is not installed')
         self.put(offset, boot)

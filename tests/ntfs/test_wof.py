@@ -120,7 +120,7 @@ class Elsewhere(Case):
                                 (0xc0000004, b'', b'hierarchical storage'), (0x80000007, b'', b'single-instanced'),
                                 (0x12345678, b'', b'unknown tag 0x12345678'),
                                 (TAG_WOF, provider(0, kind=1), b'WIM file'), (TAG_WOF, provider(4), b'not known'),
-                                (TAG_WOF, b'', b'not known'), (TAG_WOF, provider(1), b'not usable')):
+                                (TAG_WOF, b'', b'not known'), (TAG_WOF, provider(1), b'unusable stream')):
             with self.subTest(tag=hex(tag), data=data[:16]):
                 self.volume = Volume(16 * MIB)
                 self.volume.reparse('file', 100000, tag, data)

@@ -160,9 +160,9 @@ class Diff(MachineCase):
         lost, _ = self.machine('lost', f'{lossy},live_files=0')
         tried = 0
         for pid in old.truth.pids:
-            for a, b, texts in ((lost, whole, ['OLD numbers are at least, increases at most']),
-                                (whole, lost, ['NEW numbers are at least, increases at least']),
-                                (lost, lost, ['OLD numbers', 'NEW numbers', 'more or less'])):
+            for a, b, texts in ((lost, whole, ['OLD numbers are minimums, increases are maximums']),
+                                (whole, lost, ['NEW numbers and increases are minimums']),
+                                (lost, lost, ['OLD numbers', 'NEW numbers', 'larger or smaller'])):
                 done = self.diff(a, b, pid, codes=(3, 9))
                 if done.returncode == 9:
                     continue

@@ -154,7 +154,7 @@ class Leaks(MachineCase):
                 self.assertEqual(bool(block.id & UNTRACED), leak.trace is None)
                 if leak.trace:
                     self.assertEqual(log.stacks[block.id], list(leak.trace))
-        self.assertIn(f'// {len(busy) - len(LATE) - len(CRT)} blocks have no stack trace', log.comments)
+        self.assertIn(f'// {len(busy) - len(LATE) - len(CRT)} blocks have no readable stack trace', log.comments)
         self.assertIn((self.app.base, self.app.size, f'C:{self.app.path}'), log.modules)
 
     def test_the_debug_crt_keeps_its_blocks(self):
@@ -172,7 +172,7 @@ class Leaks(MachineCase):
         self.assertEqual(outside['outside']['module'], 'app.exe')
         head = int(outside['reference'], 0)
         self.assertEqual(head % 0x1000, CRT_FIRST)
-        self.assertIn(f'{head:#014x}  in no allocation that is known; app.exe+0x{head - self.app.base:x}\n',
+        self.assertIn(f'{head:#014x}  in no known allocation; app.exe+0x{head - self.app.base:x}\n',
                       self.ask('--referrers', hex(max(CRT))))
         chain, at = [], self.word(head)
         while at:

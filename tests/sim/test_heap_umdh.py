@@ -125,7 +125,7 @@ class Umdh(MachineCase):
             self.assertEqual(log.stacks[got[a][1].id], calls)
         self.assertEqual(len({got[a][1].id for a in traced}), len(set(map(tuple, traced.values()))))
         untraced = {a: t for a, t in got.items() if a not in traced}
-        said = re.search(r'^// (\d+) blocks have no stack trace', log.comments, re.M)
+        said = re.search(r'^// (\d+) blocks have no readable stack trace', log.comments, re.M)
         self.assertEqual(int(said[1]) if said else 0, len(untraced))
         self.check_untraced(log, untraced)
         return len(traced), len(untraced)
@@ -155,7 +155,7 @@ class Umdh(MachineCase):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertEqual(done.stderr.count(b'\n'), 1)
             log = Log(done.stdout.decode())
-            self.assertIn('// Not all of the heaps could be read', log.comments)
+            self.assertIn('// Not all heaps could be read', log.comments)
             self.assertNotIn('Not all', whole[pid].comments)
             ids = {tuple(s): i for i, s in whole[pid].stacks.items() if not i & UNTRACED}
             for i, stack in log.stacks.items():
@@ -166,7 +166,7 @@ class Umdh(MachineCase):
                              {a: r['size'] if r['requested'] is None else r['requested']
                               for a, r in self.rows(pid, codes=(3,)).items()})
             unsized = sum(r['requested'] is None for r in self.rows(pid, codes=(3,)).values())
-            said = re.search(r'^// Of (\d+) blocks it is not known', log.comments, re.M)
+            said = re.search(r'^// For (\d+) blocks the requested size is not known', log.comments, re.M)
             self.assertEqual(int(said[1]) if said else 0, unsized)
         self.assertGreater(both, 10)
 

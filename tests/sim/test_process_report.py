@@ -145,7 +145,7 @@ class ProcessReport(MachineCase):
         self.assertEqual({row[0].split(' ')[0]: number(row[3]) for row in walks[1:]}, busy)
         self.assertEqual({row[0].split(' ')[0]: row[1].split(' ')[-1] for row in walks[1:]}, keys)
         self.compare(PAPER, sections)
-        self.assertIn('No page was seen that is: compressed, not captured, unknown.', page.text('map'))
+        self.assertIn('No page was found that is: compressed, not captured, unknown.', page.text('map'))
 
     def test_without_the_page_file(self):
         """What is lost is said first, and heaps that are not found are not said not to be there."""
@@ -158,7 +158,7 @@ class ProcessReport(MachineCase):
         self.assertGreater(lost, 100)
         safe = heaps['valid'] + heaps['transition']
         self.assertEqual(self.headline, f'! In the heaps found, {safe:,} of {safe + lost:,} pages with data are safe')
-        self.assertIn(f'{lost} are not: it is known where they were, and that was not captured.', self.outcome)
+        self.assertIn(f'{lost} are not: it is known where they were, but that was not captured.', self.outcome)
         self.assertIn('Its list of heaps cannot be read to its end', self.outcome)
         self.assertNotIn('All of them', self.outcome)
         self.assertEqual(self.states(sections['map'][0])['the process']['not_captured'], 960)
@@ -196,7 +196,7 @@ class ProcessReport(MachineCase):
         self.assertEqual(run('acquire', '-q', '-s', f'file:{raw}', '-o', image).returncode, 0)
         _, sections = self.page(PAPER, codes=(3,), file=image)
         self.assertRegex(self.headline, r'^! In the heaps found, [\d,]+ of [\d,]+ pages with data are in this container$')
-        self.assertIn('how far its pages belong together, nobody can say', self.outcome)
+        self.assertIn('it is not known whether its pages match', self.outcome)
         self.assertNotIn('safe', sections['map'][0][0])
 
     def refused(self, code, *args):
@@ -208,7 +208,7 @@ class ProcessReport(MachineCase):
     def test_refused_in_one_line(self):
         linux = self.at / 'linux.rsz'
         linux.write_bytes(report_data.container())
-        self.assertIn('not of Windows', self.refused(9, '--pid', 7, linux))
+        self.assertIn('not from Windows', self.refused(9, '--pid', 7, linux))
         self.machine('cohen2015heaps')
         self.assertIn('6', self.refused(9, '--pid', 6, self.container))
         self.assertIn('one FILE', self.refused(2, '--pid', 4, self.container, linux))

@@ -303,7 +303,7 @@ class AnotherFile(Case):
         self.assertFalse(lines[0]['file_source']['same_size'] or lines[0]['file_source']['same_volume'])
         self.change(NTDLL, data[:end - 1])
         self.assertEqual(self.why('--file-pages', self.disk),
-                         f'{self.disk}: another version of the file: it has {end - 1} bytes there, and {end} of it '
+                         f'{self.disk}: another version of the file: it has {end - 1} bytes there, but {end} of it '
                          'are mapped')
         # Of a data file only the pages behind the end are missing.
         self.change(DATA, self.files[DATA][:20 * PAGE + 1])
@@ -314,7 +314,7 @@ class AnotherFile(Case):
             if at < 20:
                 self.assertEqual(fnv(content), self.true[pid, number(line['va'])])
         self.assertEqual(given, {(True, 'file', None),
-                                 (False, 'none', 'needs the mapped file, and lies behind its end on the disk')})
+                                 (False, 'none', 'needs the mapped file, but lies past its end on the disk')})
 
     def image_with_header(self):
         """The path of an image whose headers are in memory, and of which other pages are not."""
@@ -447,7 +447,7 @@ class Patched(Case):
         v = next(v for v in self.vads(pid, NTDLL))
         lines = {one['va']: one for one, _ in self.read(pid, v, '--file-pages', self.disk, code=GAPS)}
         self.assertEqual((lines[line['va']]['content'], lines[line['va']].get('why')),
-                         ('none', 'needs the mapped file, and its VAD contradicts its entry'))
+                         ('none', 'needs the mapped file, but its VAD contradicts its entry'))
         others = [one for one in lines.values() if one['state'] == 'subsection' and one['va'] != line['va']]
         self.assertEqual({one['content'] for one in others}, {'file'})
         # Of an image nothing is safe or at risk, but this is of another time all the same.
@@ -468,7 +468,7 @@ class Patched(Case):
         reasons = [one.get('why') for pid in self.pids for v in self.vads(pid, DATA)
                    for one, _ in self.read(pid, v, '--file-pages', self.disk)
                    if one['entry'] == hex(new) and one.get('mapped_offset') == line['mapped_offset']]
-        self.assertEqual(reasons, ['needs the mapped file, and its VAD contradicts its entry'])
+        self.assertEqual(reasons, ['needs the mapped file, but its VAD contradicts its entry'])
 
     def test_a_name_that_is_no_path(self):
         self.machine(NO_PAGEFILE)
@@ -477,7 +477,7 @@ class Patched(Case):
         self.image(lambda memory: memory.index(name), b'X\0')
         reasons = {line['why'] for pid in self.pids[:2] for v in self.vads(pid, 'X' + DATA)
                    for line, _ in self.read(pid, v, '--file-pages', self.disk) if line['state'] == 'subsection'}
-        self.assertEqual(reasons, {'needs the mapped file, whose name is no whole path'})
+        self.assertEqual(reasons, {'needs the mapped file, but its name is not a full path'})
 
 
 class WhichVolume(Case):
@@ -504,7 +504,7 @@ class WhichVolume(Case):
             self.assertEqual((source['volume_offset'], source['same_volume']), (offsets[2 - wrong], True))
         self.disks([5, 6, 7], ())
         self.assertEqual(self.why('--file-pages', self.disk, file=DATA),
-                         f'{self.disk}: no volume that can be read there has the serial number '
+                         f'{self.disk}: no readable volume there has the serial number '
                          f'{self.serial >> 16:04X}-{self.serial & 0xffff:04X} of the file\'s')
 
     def test_several_are_no_guess(self):
@@ -513,7 +513,7 @@ class WhichVolume(Case):
             offsets = self.disks(serials or (self.serial, self.serial), (0,))
             self.assertEqual(self.why('--file-pages', self.disk, file=DATA),
                              f'{self.disk}: 2 volumes there have such a file (at sectors {offsets[0] // 512}, '
-                             f'{offsets[1] // 512}): --offset names one')
+                             f'{offsets[1] // 512}): choose one with --offset')
             self.check_true('--file-pages', self.disk, '--offset', offsets[1] // 512)
         # Only one of them has it.
         self.machine('seed=4,bare_files=1')
@@ -547,7 +547,7 @@ class Container(Case):
             path = plain(line['mapped_file'])
             given.add((path in (DATA, NTDLL), line['content']))
             if line['content'] == 'none':
-                self.assertEqual(line['why'], 'container: none of its streams is such a file')
+                self.assertEqual(line['why'], 'container: none of its streams matches the file')
                 continue
             self.assertEqual(fnv(content), self.true[pid, number(line['va'])])
             self.assertEqual(line['file_source'], {
@@ -562,7 +562,7 @@ class Container(Case):
         self.write(serial=7)
         self.machine(NO_PAGEFILE, '-i', self.disk, '--no-pagefile', '--file', DATA)
         self.assertEqual(self.why('--file-pages', 'container', file=DATA),
-                         'container: none of its streams is such a file')
+                         'container: none of its streams matches the file')
 
     def test_copied_in_part(self):
         self.machine('seed=4')
@@ -600,7 +600,7 @@ class Mistakes(Case):
         self.refused(USAGE, '--file-pages needs --pid', '--dtb', '0x187000', '--va', 0, '--file-pages', self.disk)
         self.refused(USAGE, '--file-pages needs --pid', '--pa', 0, '--file-pages', self.disk)
         self.refused(INPUT, 'absent', *pid, '--file-pages', self.at / 'absent')
-        self.refused(INPUT, 'behind its end', *pid, '--file-pages', self.disk, '--offset', 1 << 40)
+        self.refused(INPUT, 'past its end', *pid, '--file-pages', self.disk, '--offset', 1 << 40)
         for content in (b'', b'not a disk\n' * 100, bytes(MIB)):
             (self.at / 'other').write_bytes(content)
             self.refused(INPUT, 'other: ', *pid, '--file-pages', self.at / 'other')
@@ -610,7 +610,7 @@ class Mistakes(Case):
         (self.at / 'other').write_bytes(data)
         done = run('read', *pid, '--file-pages', self.at / 'other', self.container)
         self.assertIn(done.returncode, (7, INPUT), done.stderr)
-        self.refused(OUTPUT, 'is the disk that is being read', *pid, '--file-pages', self.disk, '-f', '-o', self.disk)
+        self.refused(OUTPUT, 'is the disk being read', *pid, '--file-pages', self.disk, '-f', '-o', self.disk)
 
     def test_linux_has_no_such_pages(self):
         image = self.at / 'raw'

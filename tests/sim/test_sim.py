@@ -360,7 +360,7 @@ class PageFiles(Case):
         told = run(RAMSEAL, 'smear', self.path('a.rsz')).stdout.decode()
         self.assertIn('page file 0 is not pagefile.sys, but pagefile.sys (2)', told)
         told = run(RAMSEAL, 'info', self.path('a.rsz')).stdout.decode()
-        self.assertIn('Content contradicts the number of a page file', told)
+        self.assertIn('The content of a page file contradicts its number', told)
         run(RAMSEAL, 'report', '-q', self.path('a.rsz'), '-o', self.path('a.html'), check=True)
         with open(self.path('a.html')) as f:
             self.assertIn('The numbers of page files are mixed up', f.read())
@@ -389,7 +389,7 @@ class PageFiles(Case):
         whole = json.loads(run(RAMSEAL, 'info', '--json', self.path('a.rsz')).stdout)['smear']
         self.assertEqual([n['number_origin'] for n in whole['page_files']], ['confirmed', 'confirmed'])
         self.assertNotIn('page_files', piped)
-        self.assertIn('Numbers of page files were not compared with content', piped['sentence'])
+        self.assertIn('Numbers of page files were not compared with their content', piped['sentence'])
         self.assertNotIn('not compared', whole['sentence'])
         self.assertGreater(piped['at-risk'], whole['at-risk'])
         self.assertLess(50 * sums['at-risk'], sums['safe'])

@@ -204,7 +204,7 @@ class Symbols(MachineCase):
                          '--symbols', file)
             done = run('process', self.container, '--pid', pid, '--json', '--symbols', file, '--force-symbols')
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(b'nothing says that these are', done.stderr)
+            self.assertIn(b'these may not be this kernel', done.stderr)
             self.assertTrue(json.loads(done.stdout)['symbols'][0]['forced'])
             done = run('heap', self.container, '--pid', pid, '--json', '--symbols', file, '--force-symbols')
             said = json.loads(done.stdout)
@@ -219,16 +219,16 @@ class Symbols(MachineCase):
                      '--symbols', self.write('few.json', isf(KERNEL, 1, few)))
         kernel = self.write('nt.json', isf(KERNEL, 1))
         for types in (TYPES, {}):
-            self.refused("is a kernel's, and so is", 'process', self.container, '--pid', pid, '--symbols', kernel,
+            self.refused("is for a kernel, and so is", 'process', self.container, '--pid', pid, '--symbols', kernel,
                          '--symbols', self.write('second.json', isf(KERNEL, 1, types)))
-        self.refused("is a kernel's, and so is", 'process', self.container, '--pid', pid, '--force-symbols',
+        self.refused("is for a kernel, and so is", 'process', self.container, '--pid', pid, '--force-symbols',
                      '--symbols', kernel, '--symbols', self.write('second.json', isf(KERNEL, 2)))
         self.refused('is for another kernel', 'process', self.container, '--pid', pid, '--symbols', kernel,
                      '--symbols', self.at / 'second.json')
         self.refused('needs --symbols', 'process', self.container, '--pid', pid, '--force-symbols', code=2)
         self.refused('needs --symbols', 'read', self.container, '--pa', 0, '--force-symbols', code=2)
         self.refused('go with --pid', 'report', self.container, '-o', self.at / 'no.html', '--force-symbols', code=2)
-        self.refused('neither the kernel', 'vad', self.container, '--pid', pid, '--symbols',
+        self.refused('neither to the kernel', 'vad', self.container, '--pid', pid, '--symbols',
                      self.write('nt.json', isf(KERNEL, 1)), '--symbols',
                      self.write('none.json', isf(bytes(16), 1, {})))
         # ntdll's have the kernel's structures, too.

@@ -13,7 +13,7 @@ TEST(known_failures_say_what_to_do)
 		const char *action;
 	} known[] = {
 		{ 5, "started as Administrator" },
-		{ 31, "unload the other one" },
+		{ 31, "unload the other driver" },
 		{ 127, "another version" },
 		{ 182, "another version" },
 		{ 577, "use the signed WinPmem" },

@@ -37,7 +37,7 @@ TEST(part_of_a_page_at_the_end_of_a_raw_file_is_unreadable_and_told)
 	d = open_image("file", &i);
 	CHECK_MAP(d, 0, "file size", { 0, 3 * PAGE_SIZE - 1 });
 	assert_int_equal(d->info.maps[0].faults.partial, 1);
-	CHECK_HAS(d->info.note, "has a part only are unreadable: 1");
+	CHECK_HAS(d->info.note, "only partly in the file are unreadable: 1");
 	assert_null(d->info.lost);
 	check_data(d, 0, 2 * PAGE_SIZE - 1);
 	CHECK_PAGE(d, 2 * PAGE_SIZE, PAGE_UNREADABLE, DRV_NO_DATA);
@@ -74,7 +74,7 @@ TEST(files_that_are_no_memory_are_named)
 		BEGIN(0, "Rar!\x1a\x07\x01", "a RAR archive"),
 		BEGIN(257, "ustar", "a tar archive"),
 		BEGIN(0, "PAGEDUMP", "a 32-bit Windows crash dump"),
-		BEGIN(0, "PAGEDU65", "its signature is damaged"),
+		BEGIN(0, "PAGEDU65", "a damaged signature"),
 		BEGIN(0, "MDMP\x93\xa7", "a minidump"),
 		BEGIN(0, "hibr", "hibernation file"),
 		BEGIN(0, "HIBR", "hibernation file"),
@@ -115,8 +115,8 @@ TEST(files_that_are_no_memory_are_named)
 		BEGIN(4086, "LINHIB0001", "a hibernated system"),
 		BEGIN(4086, "\xed\xc3\x02\xe9\x98\x56\xe5\x0c\0\0", "a hibernated system"),
 		BEGIN(8182, "S1SUSPEND\0", "a hibernated system"),
-		BEGIN(16374, "SWAPSPACE2", "Linux swap, of a kernel with"),
-		BEGIN(65526, "LINHIB0001", "a hibernated system, of a kernel with"),
+		BEGIN(16374, "SWAPSPACE2", "Linux swap, from a kernel with"),
+		BEGIN(65526, "LINHIB0001", "a hibernated system, from a kernel with"),
 		BEGIN(0, "XFSB", "an XFS volume"),
 		BEGIN(0, "%PDF-1.7", "a PDF document"),
 		BEGIN(0, "\x50\x2a\x4d\x18", "container"),
@@ -278,7 +278,7 @@ TEST(lime_records_are_the_map)
 	for (const uint64_t *at = (const uint64_t[]){ 0x9f000, 0x200000, 0x201000, 0x300000, 0 };
 	     *at; at++)
 		CHECK_PAGE(d, *at, PAGE_UNREADABLE, DRV_NO_DATA);
-	CHECK_HAS(d->info.note, "has a part only are unreadable: 4");
+	CHECK_HAS(d->info.note, "only partly in the file are unreadable: 4");
 	drv_close(d);
 	image_free(&i);
 }
@@ -387,7 +387,7 @@ TEST(lime_records_that_begin_inside_a_page_have_whole_pages)
 	module_file(&i, pattern);
 	d = open_image("file", &i);
 	check_module_file(d, check_data);
-	CHECK_HAS(d->info.lost, "nothing tells for certain");
+	CHECK_HAS(d->info.lost, "it is uncertain");
 	CHECK_HAS(d->info.lost, "lime-bytes:PATH");
 	drv_close(d);
 	d = open_image("lime-pages", &i);
@@ -431,14 +431,14 @@ TEST(zeros_that_avml_leaves_out_are_told_in_limes_format_too)
 
 	avml_range(&i, 0x1000, 0x4fff, pattern);
 	d = open_image("file", &i);
-	CHECK_HAS(d->info.note, "AVML leaves blocks of zeros out");
+	CHECK_HAS(d->info.note, "AVML leaves out blocks of zeros");
 	drv_close(d);
 	/* Whose ends are left out, and whose ranges are split. */
 	image_free(&i);
 	lime_range(&i, 0, block - 1);
 	lime_range(&i, 3 * block, 4 * block - 1);
 	d = open_image("file", &i);
-	CHECK_HAS(d->info.note, "AVML leaves blocks of zeros out");
+	CHECK_HAS(d->info.note, "AVML leaves out blocks of zeros");
 	drv_close(d);
 	image_free(&i);
 	lime_range(&i, 0x1000, 0x4fff);
@@ -461,7 +461,7 @@ TEST(headers_of_avml_alone_are_zeros_and_nothing_is_missing)
 	lime_header(&i, 0x10000, 0x1fffe);
 	lime_header(&i, 0x30000, 0x3fffe);
 	d = open_image("file", &i);
-	CHECK_HAS(d->info.note, "131070 bytes are headers alone, and so zeros");
+	CHECK_HAS(d->info.note, "131070 bytes have only a header, which stands for zeros");
 	assert_null(d->info.lost);
 	CHECK_OK(drv_read_pages(d, 0x30000, got, 16, s, &e), &e);
 	for (size_t k = 0; k < 15 * PAGE_SIZE; k++)
@@ -531,7 +531,7 @@ TEST(lime_records_by_others_are_told_by_their_pages)
 	image_free(&i);
 	module_range(&i, 0x1058, 0x9fc16, pattern);
 	d = open_image("file", &i);
-	CHECK_HAS(d->info.lost, "nothing tells for certain");
+	CHECK_HAS(d->info.lost, "it is uncertain");
 	drv_close(d);
 	refuse_image("lime-pages", &(struct image){ 0 }, ST_INPUT, "neither a LiME nor an AVML");
 	image_free(&i);
@@ -662,7 +662,7 @@ TEST(what_a_lime_file_lost_without_an_address_is_told)
 	lime_header(&i, 0x3000, 0x2fff);
 	d = open_image("file", &i);
 	check_data(d, 0x1000, 0x1fff);
-	CHECK_HAS(d->info.lost, "behind record 0");
+	CHECK_HAS(d->info.lost, "after record 0");
 	CHECK_HAS(d->info.lost, "runs backwards): 32 bytes");
 	drv_close(d);
 	image_free(&i);
@@ -706,7 +706,8 @@ TEST(lime_records_that_lie_are_counted_and_every_byte_is_read_once)
 	assert_int_equal(d->info.maps[0].faults.unsorted, 1);
 	assert_int_equal(d->info.maps[0].faults.overlapping, 2);
 	assert_int_equal(d->info.maps[0].faults.beyond, 1);
-	CHECK_HAS(d->info.note, "12288 bytes of memory stand in the file twice, and are the same");
+	CHECK_HAS(d->info.note,
+		  "12288 bytes of memory are in the file twice, with the same content");
 	assert_null(d->info.lost);
 	check_data(d, 0x1000, 0x8fff);
 	drv_close(d);
@@ -725,7 +726,7 @@ TEST(bytes_that_stand_there_twice_and_differ_are_told)
 	image_u8(&i, i.len - 1, 0xee);
 	d = open_image("file", &i);
 	check_data(d, 0x1000, 0x4fff); /* as the first range has it */
-	CHECK_HAS(d->info.lost, "20480 bytes of memory stand in the file twice");
+	CHECK_HAS(d->info.lost, "20480 bytes of memory are in the file twice");
 	CHECK_HAS(d->info.lost, "20480 that were compared 2 differ");
 	drv_close(d);
 	image_free(&i);

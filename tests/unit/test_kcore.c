@@ -420,8 +420,8 @@ TEST(flags_that_no_kernel_gives_are_not_believed)
 		uint64_t flags;
 		const char *why;
 	} lies[] = {
-		{ UINT64_MAX, "flags that no kernel gives" },
-		{ (uint64_t)1 << 20 | 1, "flags that no kernel gives" },
+		{ UINT64_MAX, "flags that no kernel sets" },
+		{ (uint64_t)1 << 20 | 1, "flags that no kernel sets" },
 		{ (uint64_t)1 << 20, "forbids every page" },
 		{ (uint64_t)1 << 23, "forbids every page" },
 		{ (uint64_t)1 << 19, "forbids every page" },
@@ -538,7 +538,7 @@ TEST(memory_is_read_in_spite_of_such_flags)
 	kpageflags_set_path(NULL);
 	check_ram(d);
 	CHECK_HAS(d->info.odd,
-		  "/proc/kpageflags has flags that no kernel gives, and is not believed");
+		  "/proc/kpageflags has flags that no kernel sets, so it is ignored");
 	assert_true(d->info.silent && !d->info.withholds);
 	drv_close(d);
 	image_free(&i);

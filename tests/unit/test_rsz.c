@@ -215,7 +215,7 @@ TEST(every_flipped_bit_of_begin_costs_nothing_else)
 		CHECK_HAS(result.reason, "offset 0: ");
 		/* The root is right but where BEGIN's own digest has suffered. */
 		CHECK_HAS(result.reason,
-			  i / 8 < first - 32 ? "; behind it: sealed" : "another root");
+			  i / 8 < first - 32 ? "; after it: sealed" : "its root is not");
 		assert_int_equal(rsz_reader_identity(r)->id[0], 7);
 		assert_int_equal(rsz_reader_identity(r)->wall, 0);
 		assert_true(rsz_reader_streams(r) > 0);

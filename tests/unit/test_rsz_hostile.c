@@ -402,7 +402,7 @@ TEST(index_that_names_the_wrong_chunk_is_found_out)
 		const char *why;
 	} lies[] = {
 		{ { AT_NEXT, 0x3000, PAGE_SIZE, 0 }, "that does not hold it" },
-		{ { AT_STREAM, 0x1000, PAGE_SIZE, 0 }, "no chunk of this container" },
+		{ { AT_STREAM, 0x1000, PAGE_SIZE, 0 }, "not a chunk of this container" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
@@ -448,7 +448,8 @@ static struct rsz_reader *open_mistaken(struct mem_blob *blob, uint32_t stream)
 
 TEST(chunk_of_another_stream_is_not_taken)
 {
-	static const char *const why[] = { "that does not hold it", "no chunk of this container" };
+	static const char *const why[] = { "that does not hold it",
+					   "not a chunk of this container" };
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(why); i++) {
 		struct mem_blob blob;
@@ -550,7 +551,7 @@ TEST(record_of_another_container_or_place_is_not_believed)
 	for (size_t i = 0; i < ARRAY_SIZE(chunks); i++) {
 		r = open_broken(&blob, CHUNK, chunks[i]);
 		assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
-		check_page_is_refused(r, 0x1000, "no chunk of this container");
+		check_page_is_refused(r, 0x1000, "not a chunk of this container");
 		rsz_reader_close(r);
 	}
 }

@@ -136,7 +136,7 @@ static void check_rejected(unsigned record, size_t at, unsigned width, int64_t a
 #define PAGE     ((int64_t)PAGE_SIZE)
 #define ONE_BYTE (INT64_C(1) << 32 | 1) /* stored, and of content */
 #define AT       "extent at 0x"
-#define LATE     "extent's times are outside its chunk's"
+#define LATE     "extent's times are outside those of its chunk"
 #define LIST     "INDEX: does not list the records before it"
 #define FITS     "CLOSE: does not fit the records before it"
 
@@ -162,8 +162,8 @@ static const struct rule {
 	{ PAGES, OFFSET, 8, -1, "a record that was written at offset" },
 	{ PAGES, CONTENT, 4, 16 * MIB, "payload of" },
 	{ PAGES, STORED, 4, 17 * MIB, "payload of" },
-	{ PAGES, CONTENT, 4, -2 * PAGE, "payload is there and is not" },
-	{ CLOSE, CONTENT, 4, 1, "payload is there and is not" },
+	{ PAGES, CONTENT, 4, -2 * PAGE, "payload has only one of its two sizes" },
+	{ CLOSE, CONTENT, 4, 1, "payload has only one of its two sizes" },
 	{ BEGIN, STORED, 8, ONE_BYTE, "BEGIN: text of 9 bytes, or a payload" },
 	{ MEMORY, STORED, 8, ONE_BYTE, "STREAM: reserved bits are set, or a payload" },
 	{ CLOSE, STORED, 8, ONE_BYTE, "CLOSE: has a payload" },
@@ -231,7 +231,7 @@ static const struct rule {
 	{ PAGES, PAGES_RUN + 4, 4, 1, "detail on a page of" },
 	{ PARTS, PARTS_RUN + 4, 4, -SKIP_NOT_MAPPED, "skipped for reason 0" },
 	{ PARTS, PARTS_RUN + 4, 4, SKIP_REASONS - SKIP_NOT_MAPPED, "skipped for reason 5" },
-	{ PAGES, PAGES_RUN + 8 + 2, 1, PAGE_DATA - PAGE_ZERO, "neighbouring runs of one state" },
+	{ PAGES, PAGES_RUN + 8 + 2, 1, PAGE_DATA - PAGE_ZERO, "adjacent runs of the same state" },
 	{ PAGES, PAGES_RUN + 2, 1, PAGE_HOLE - PAGE_DATA,
 	  "4096 bytes of data pages, content of 8" },
 
@@ -246,8 +246,8 @@ static const struct rule {
 	{ CLOSE, BODY, 8, -1, FITS },
 	{ CLOSE, BODY + 8, 8, 1, FITS },
 	{ CLOSE, BODY + 8, 8, -1, FITS },
-	{ CLOSE, ROOT, 1, 1, "another root" },
-	{ CLOSE, ROOT + 31, 1, 1, "another root" },
+	{ CLOSE, ROOT, 1, 1, "its root is not that of the records" },
+	{ CLOSE, ROOT + 31, 1, 1, "its root is not that of the records" },
 };
 
 TEST(each_field_is_judged_where_it_stands)
@@ -288,9 +288,9 @@ static const struct frame_rule {
 	/* The reserved bit. */
 	{ { 0xa8, 0, 16, 0, 0 }, 5, { 0 }, 0, "" },
 	/* No size, and others. */
-	{ { 0x00, 0x50 }, 2, { 0 }, 0, "another content size" },
-	{ { 0xa0, 1, 16, 0, 0 }, 5, { 0 }, 0, "another content size" },
-	{ { 0xa0, 255, 15, 0, 0 }, 5, { 0 }, 0, "another content size" },
+	{ { 0x00, 0x50 }, 2, { 0 }, 0, "a different content size" },
+	{ { 0xa0, 1, 16, 0, 0 }, 5, { 0 }, 0, "a different content size" },
+	{ { 0xa0, 255, 15, 0, 0 }, 5, { 0 }, 0, "a different content size" },
 	/* A byte, an empty frame, a frame that is skipped. */
 	{ { 0xa0, 0, 16, 0, 0 }, 5, { 0 }, 1, "not exactly one zstd frame" },
 	{ { 0xa0, 0, 16, 0, 0 },

@@ -358,7 +358,7 @@ TEST(entries_that_may_be_one_thing_or_another_are_unknown)
 	check_row(1, VA(0), PTE_UNKNOWN, VERDICT_UNKNOWN);
 	assert_int_equal(verdict_trust(rows[1].verdict), TRUST_AT_RISK);
 	assert_int_equal(s.total.copy[COPY_IMAGE].state[PTE_UNKNOWN], 1);
-	CHECK_HAS(unknown_of(), "1 page has an entry whose meaning is not known");
+	CHECK_HAS(unknown_of(), "1 page has an entry of unknown meaning");
 	CHECK_HAS(unknown_of(), "CONFIG_DEVICE_PRIVATE");
 	assert_string_equal(s.layout.doubt, "");
 	tear_down();
@@ -851,7 +851,7 @@ TEST(processes_are_born_and_end)
 	smear_trust(&s, COPY_AFTER, trust);
 	assert_int_equal(trust[TRUST_AT_RISK], 0);
 	smear_sentence(&s, COPY_IMAGE, sentence);
-	CHECK_HAS(sentence, "none: nothing can be said");
+	CHECK_HAS(sentence, "no user pages, nothing can be said");
 	smear_advice_text(&s, COPY_IMAGE, advice);
 	assert_string_equal(advice, "");
 	tear_down();
@@ -926,7 +926,7 @@ TEST(advice_is_by_what_is_at_risk)
 	advise(3, 4 * SECOND, "");
 	CHECK_HAS(advice, "a second acquisition is worth it, with --order guided.");
 	advise(3, 4 * SECOND, guided);
-	CHECK_HAS(advice, "a second acquisition is worth it if the machine is less busy then.");
+	CHECK_HAS(advice, "a second acquisition is worth it once the machine is less busy.");
 }
 
 TEST(root_that_changed_hands_is_two_spaces)

@@ -136,15 +136,15 @@ TEST(there_is_one_way_to_write_it)
 	static const struct {
 		const char *from, *to, *why;
 	} cases[] = {
-		{ "statement 1", "statement 2", "another version" },
-		{ "statement 1", "statement 10", "another version" },
-		{ "ramseal s", "Ramseal s", "is no statement" },
-		{ "statement 1\n", "statement 1\r\n", "another version" },
+		{ "statement 1", "statement 2", "a version other than" },
+		{ "statement 1", "statement 10", "a version other than" },
+		{ "ramseal s", "Ramseal s", "is not a statement" },
+		{ "statement 1\n", "statement 1\r\n", "a version other than" },
 		{ ID "\n", ID "\r\n", "line 2: this is no container" },
 		{ ID, "00112233445566778899AABBCCDDEEFF", "line 2" },
 		{ ID, "0011", "line 2" },
 		{ "container: ", "container:", "line 2 is not \"container: ...\"" },
-		{ "size: 1", "size: 01", "line 4 is not as ramseal writes it" },
+		{ "size: 1", "size: 01", "line 4 is not what ramseal writes" },
 		{ "size: 123456789", "size: 18446744073709551616", "line 4: this is no size" },
 		{ "size: 123456789", "size: ", "line 4" },
 		{ "size: 1", "size: -1", "line 4" },
@@ -154,12 +154,12 @@ TEST(there_is_one_way_to_write_it)
 		{ "size: 123456789\n", "size: 123456789\nsize: 123456789\n", "line 5" },
 		{ "outcome: complete", "outcome: Complete", "line 6: this is no outcome" },
 		{ "outcome: complete", "outcome: ", "line 6" },
-		{ "web01\n", "web\\x30\n", "line 8 is not as ramseal writes it" },
+		{ "web01\n", "web\\x30\n", "line 8 is not what ramseal writes" },
 		{ "web01\n", "web\\\n", "line 8: this is no host" },
 		{ "web01\n", "web\\x0\n", "line 8: this is no host" },
 		{ "web01\n", "web\\x00\n", "line 8: this is no host" },
-		{ "web01\n", "web\t1\n", "line 8 is not as ramseal writes it" },
-		{ "web01\n", "web\xff\n", "line 8 is not as ramseal writes it" },
+		{ "web01\n", "web\t1\n", "line 8 is not what ramseal writes" },
+		{ "web01\n", "web\xff\n", "line 8 is not what ramseal writes" },
 		{ "11-22T13:43:47", "11-31T13:43:47", "line 9: this is no begin" },
 		{ "T13:43:47", "T24:43:47", "line 9: this is no begin" },
 		{ "T13:43:47", " 13:43:47", "line 9: this is no begin" },
@@ -172,7 +172,7 @@ TEST(there_is_one_way_to_write_it)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_refused(changed(cases[i].from, cases[i].to), cases[i].why);
-	check_refused("", "is no statement");
+	check_refused("", "is not a statement");
 	for (size_t len = 0; len < sizeof(whole) - 1; len++) {
 		struct statement s;
 

@@ -187,7 +187,7 @@ TEST(what_is_no_symbol_file_is_refused_in_a_line)
 	check_refused("   ", 3, "is neither");
 	check_refused("MZ", 2, "is neither");
 	check_refused("[1]", 3, "is neither");
-	check_refused(json, sizeof(json) - 1, "no ISF file");
+	check_refused(json, sizeof(json) - 1, "not an ISF file");
 	check_refused(cut, sizeof(cut) - 1, "line 2");
 	check_refused("\xfd"
 		      "7zXZ\0aaaaaa",
@@ -592,12 +592,12 @@ TEST(a_pdb_with_wrong_numbers_is_refused)
 	check_bad(directory + 12, 1u << 30, "stream 2 of 1073741824 bytes");
 	check_bad(directory + 12, UINT32_MAX, "no types");
 	/* Stream 0 is empty; the info stream has the last block, the types the one before. */
-	check_bad(last - BLOCK, 1, "a header that is none");
-	check_bad(last - BLOCK + 4, 8, "a header that is none");
-	check_bad(last - BLOCK + 8, 0, "a header that is none");
-	check_bad(last - BLOCK + 12, 0xf00, "a header that is none");
+	check_bad(last - BLOCK, 1, "an invalid header");
+	check_bad(last - BLOCK + 4, 8, "an invalid header");
+	check_bad(last - BLOCK + 8, 0, "an invalid header");
+	check_bad(last - BLOCK + 12, 0xf00, "an invalid header");
 	check_bad(last - BLOCK + 12, 0x7fffffff, "no room for");
-	check_bad(last - BLOCK + 16, 0x7fffffff, "a header that is none");
+	check_bad(last - BLOCK + 16, 0x7fffffff, "an invalid header");
 	check_bad(last - BLOCK + 56, 0, "type 0x1000 is cut off");
 	check_bad(last - BLOCK + 56, 0xffff, "type 0x1000 is cut off");
 }

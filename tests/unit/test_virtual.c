@@ -408,7 +408,7 @@ TEST(pages_without_an_entry_are_found_through_vads)
 	read_ok();
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'E');
 	check_given(1, PTE_TRANSITION, GIVEN_MEMORY, 'F');
-	check_nothing(2, PTE_VALID, "no RAM");
+	check_nothing(2, PTE_VALID, "not in the RAM");
 	check_nothing(3, PTE_SUBSECTION, "needs the mapped file");
 	assert_int_equal(at(VA(3))->page.pages, 2);
 	check_nothing(5, PTE_EMPTY, "its prototype entry is empty");
@@ -513,9 +513,9 @@ TEST(lost_prototypes_are_no_pages)
 		put_same(6, VAD_PROTO);
 		asked.vads = true;
 		read_ok();
-		check_nothing(0, PTE_VAD_PROTOTYPE, "no prototype entry that can be read");
+		check_nothing(0, PTE_VAD_PROTOTYPE, "no readable prototype entry");
 		assert_int_equal(at(VA(0))->page.pages, 6);
-		check_nothing(6, PTE_VAD_PROTOTYPE, "no prototype entry that can be read");
+		check_nothing(6, PTE_VAD_PROTOTYPE, "no readable prototype entry");
 		assert_int_equal(counts.given[GIVEN_MEMORY], 0);
 		tear_down();
 	}
@@ -730,7 +730,7 @@ TEST(windows_entries_give_what_figure_2_says)
 	check_nothing(6, PTE_VAD_PROTOTYPE, "needs the VAD");
 	check_nothing(7, PTE_DECOMMITTED, "given back");
 	check_nothing(8, PTE_PAGE_FILE, "not in this container");
-	check_nothing(9, PTE_PAGE_FILE, "behind the end");
+	check_nothing(9, PTE_PAGE_FILE, "past the end");
 	check_nothing(10, PTE_VAD_PROTOTYPE, "needs the VAD");
 	check_nothing(11, PTE_EMPTY, "needs the VAD");
 	assert_int_equal(at(VA(11))->page.pages, 53);
@@ -814,10 +814,10 @@ TEST(no_vad_is_named_for_what_none_can_know)
 	read_ok();
 	assert_false(info.known);
 	assert_string_equal(at(asked.va)->why,
-			    "no entry: not mapped, or these are no top table's entries");
+			    "no entry: not mapped, or this is not a top-level table");
 	asked.va = VA(0);
 	read_ok();
-	CHECK_HAS(at(asked.va)->why, "or these are no process's tables");
+	CHECK_HAS(at(asked.va)->why, "or this is not a process's table");
 	tear_down();
 }
 
@@ -884,7 +884,7 @@ TEST(prototypes_are_found_in_transition_and_in_page_files)
 		put_entry((enum copy)c, POOL, OLD(0, 1));
 	slots = "z1zz"; /* eight times '1' is a valid entry, too; its frame is far away */
 	read_ok();
-	check_nothing(0, PTE_VALID, "no RAM");
+	check_nothing(0, PTE_VALID, "not in the RAM");
 	assert_int_equal(at(VA(0))->page.row.pte.raw, UINT64_C(0x3131313131313131));
 	tear_down();
 
@@ -990,7 +990,7 @@ TEST(linux_entries_give_what_they_name)
 	check_verdict(5, VERDICT_UNREADABLE);
 	check_nothing(6, PTE_VALID, "was not captured");
 	check_given(7, PTE_VALID, GIVEN_MEMORY, 0);
-	check_nothing(8, PTE_VALID, "no RAM");
+	check_nothing(8, PTE_VALID, "not in the RAM");
 	check_nothing(9, PTE_POISONED, "broken memory");
 	check_verdict(9, VERDICT_NO_CONTENT);
 	check_nothing(10, PTE_SWAP_ERROR, "from its swap area");
@@ -1057,7 +1057,7 @@ TEST(entries_whose_meaning_is_not_known_give_nothing)
 	check_verdict(0, VERDICT_MOVING);
 	check_nothing(1, PTE_POISONED, "broken memory");
 	check_nothing(2, PTE_DEVICE, "in a device's own memory");
-	check_nothing(3, PTE_UNKNOWN, "no layout that fits explains");
+	check_nothing(3, PTE_UNKNOWN, "no fitting layout explains");
 	check_verdict(3, VERDICT_UNKNOWN);
 	tear_down();
 
@@ -1110,7 +1110,7 @@ TEST(large_pages_that_are_not_there_are_named)
 		put_large((enum copy)c, SWAP(5));
 	asked.va = 0x200000;
 	read_ok();
-	CHECK_HAS(told[0].why, "no table");
+	CHECK_HAS(told[0].why, "not a table");
 	tear_down();
 }
 

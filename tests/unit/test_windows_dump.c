@@ -170,7 +170,7 @@ TEST(runs_that_lie_are_refused)
 	put_header(&i, 1);
 	put_runs(&i, good, 1);
 	image_u64(&i, 0x90, 1);
-	refused(&i, ST_CORRUPT, "1 pages, and its runs have 2");
+	refused(&i, ST_CORRUPT, "1 pages, but its runs have 2");
 	put_header(&i, 1);
 	put_runs(&i, high, 1);
 	refused(&i, ST_CORRUPT, "beyond 2^52");

@@ -605,7 +605,7 @@ TEST(more_ranges_than_it_can_tell_come_from_the_registry)
 		CHECK_MAP(d, 0, "registry", RAM_RANGES);
 		assert_int_equal(d->info.n_maps, 1);
 		assert_string_equal(fact(d, "mode"), "PTE");
-		CHECK_HAS(d->info.note, "more ranges than it can tell");
+		CHECK_HAS(d->info.note, "more ranges than it can report");
 		assert_false(d->info.has_cr3);
 		check_data(d, GIB(4), GIB(4) + 0x7ffff);
 		done(d, p);
@@ -703,7 +703,7 @@ TEST(only_not_supported_leads_to_physical)
 
 			p->pte_error = errors[i];
 			keep(p);
-			refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "does not take its mode PTE");
+			refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "does not accept mode PTE");
 			assert_int_equal(p->reads, 0);
 			assert_int_equal(p->modes_set, 0);
 			free(p);
@@ -755,7 +755,7 @@ TEST(driver_that_takes_no_mode_is_refused)
 
 	p->pte_error = p->physical_error = WIN32_NOT_SUPPORTED;
 	keep(p);
-	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "has no mode and takes none");
+	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "has no mode and accepts none");
 	assert_int_equal(p->reads, 0); /* they would be by IOSPACE */
 	free(p);
 }
@@ -884,7 +884,7 @@ TEST(named_mode_is_that_one_or_none)
 	done(d, p);
 	p = make(GEN3);
 	p->mode = WINPMEM_PTE;
-	refused_in(p, WINPMEM_PHYSICAL, ST_NO_SOURCE, "because another one is");
+	refused_in(p, WINPMEM_PHYSICAL, ST_NO_SOURCE, "because another mode is set");
 }
 
 TEST(bad_page_at_every_place_costs_that_page_alone)
@@ -1205,7 +1205,7 @@ TEST(driver_that_hides_ranges_is_not_believed)
 	d = opened(p);
 	assert_string_equal(d->info.maps[0].origin, "registry");
 	assert_string_equal(d->info.maps[1].origin, "driver");
-	CHECK_HAS(d->info.note, "not what Windows uses");
+	CHECK_HAS(d->info.note, "not the one that Windows uses");
 	CHECK_PAGE(d, GIB(30), PAGE_DATA, 0);
 	done(d, p);
 }

@@ -204,7 +204,7 @@ class Live(GuestCase, processes.Checks):
                                 'not root')
         self.assertTrue(said.startswith('ramseal: acquire: not root'), said)
         said = self.refused('unshare -U -r ramseal acquire -o /tmp/nobody.rsz')
-        self.assertTrue(said.startswith('ramseal: acquire: root of a user namespace'), said)
+        self.assertTrue(said.startswith('ramseal: acquire: root in a user namespace'), said)
         said = self.refused('without 17 ramseal acquire -o /tmp/nobody.rsz')
         self.assertTrue(said.startswith('ramseal: acquire: root without CAP_SYS_RAWIO'), said)
         self.mask_kcore()

@@ -349,14 +349,14 @@ class Changing(Lockdown, zoo.Checks, Patchy):
     def test_6_integrity(self):
         self.lock_down('integrity')
         self.doCleanups()
-        self.refused('devmem', 'lockdown may forbid it')
+        self.refused('devmem', 'a security module may forbid it')
         self.guest.check('dmesg -c >/dev/null')
         self.check_integrity(GAPS, LINEAR)
 
     def test_7_confidentiality(self):
         self.lock_down('confidentiality')
         self.doCleanups()
-        self.refused('auto', 'lockdown may forbid it')
+        self.refused('auto', 'a security module may forbid it')
         self.check_confidentiality()
 
 
@@ -448,7 +448,7 @@ class Integrity(InLockdown):
         self.check_integrity(COMPLETE)
 
     def test_without_securityfs(self):
-        self.refused('devmem', 'lockdown may forbid it')
+        self.refused('devmem', 'a security module may forbid it')
 
 
 class Confidentiality(InLockdown):
@@ -459,7 +459,7 @@ class Confidentiality(InLockdown):
         self.check_confidentiality()
 
     def test_without_securityfs(self):
-        self.refused('auto', 'lockdown may forbid it')
+        self.refused('auto', 'a security module may forbid it')
 
 
 class FiveLevels(GuestCase):

@@ -235,7 +235,7 @@ class Checks:
                 wrong.add(NOT_SAFE)
         if kind.content == CACHED and verdict == 'none' and 'page cache' not in why:
             wrong.add(REASON)
-        if kind.content == NOTHING and 'no table' in why:
+        if kind.content == NOTHING and 'not a table' in why:
             wrong.add(REASON)
         if kind.content in (OUTSIDE, UNREADABLE) and row.get('verdict') != kind.content:
             wrong.add(REASON)

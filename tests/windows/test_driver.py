@@ -474,7 +474,7 @@ class Driver(unittest.TestCase):
             with self.subTest(hex(status)):
                 gen2(pte_status=status)
                 log = self.acquire(NO_SOURCE)
-                self.assertIn('does not take its mode PTE', log[-1]['message'])
+                self.assertIn('does not accept mode PTE', log[-1]['message'])
                 self.nothing_is_left()
                 self.assertEqual(self.log()['reads'], 0)
 
@@ -506,7 +506,7 @@ class Driver(unittest.TestCase):
     def test_mode_cannot_be_set(self):
         gen3(pte_status=NOT_SUPPORTED, physical_status=NOT_SUPPORTED)
         log = self.acquire(NO_SOURCE)
-        self.assertIn('has no mode and takes none', log[-1]['message'])
+        self.assertIn('has no mode and accepts none', log[-1]['message'])
         self.nothing_is_left()
 
     def test_iospace_only_by_name(self):

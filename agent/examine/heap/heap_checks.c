@@ -18,8 +18,7 @@ void heap_checks(const struct heap_info *i, const struct heap_stats *s,
 const char *heap_finding(const struct heaps *h, const struct heap_info *i)
 {
 	if (i->unnamed)
-		return "known by the headers of its blocks alone: where it begins is not known, "
-		       "and "
+		return "known only by the headers of its blocks: where it begins is not known, and "
 		       "it may be a copy of a heap";
 	/* Page heap keeps its own list; the process's has the NT heaps behind it. */
 	if (i->listed || i->chained || i->kind == HEAP_PAGE || heaps_list_lost(h))

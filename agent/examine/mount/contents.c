@@ -282,7 +282,7 @@ static void warn_of_unsealed(const struct contents *c)
 	const struct rsz_scan_result *end = rsz_reader_end(c->input.container.reader);
 
 	if (end->end != RSZ_END_SEALED)
-		log_warning("not-sealed", "%s: %s: %.300s; what is whole can be read",
+		log_warning("not-sealed", "%s: %s: %.300s; the undamaged part can be read",
 			    c->plan->path, rsz_end_name(end->end), end->reason);
 }
 

@@ -50,9 +50,8 @@ struct origin_file {
 };
 
 static const char *const why_encrypted = "it is encrypted there (EFS)";
-static const char *const why_reparse =
-	"it is a reparse point there, as files are that Windows keeps elsewhere: its own bytes are "
-	"not the file's";
+static const char *const why_reparse = "it is a reparse point there, like files that Windows keeps "
+				       "elsewhere: its own bytes are not the file's";
 
 /*
  * Disks
@@ -186,18 +185,17 @@ static void explain_lookup(const struct lookup *l, const struct file_wanted *w, 
 {
 	if (!l->volumes)
 		err_set(why, ST_INPUT,
-			"no volume that can be read there has the serial number %04" PRIX32
-			"-%04" PRIX32 " of the file's",
+			"no readable volume there has the serial number %04" PRIX32 "-%04" PRIX32
+			" of the file's",
 			w->serial >> 16, w->serial & 0xffff);
 	else if (l->found > 1)
 		err_set(why, ST_INPUT,
 			"%zu volumes there have such a file (at sectors %" PRIu64 ", %" PRIu64
-			"%s): --offset names one",
+			"%s): choose one with --offset",
 			l->found, l->at[0]->offset / 512, l->at[1]->offset / 512,
 			l->found > 2 ? ", ..." : "");
 	else if (l->unknown)
-		err_set(why, ST_INPUT, "%.300s; what cannot be read there may have it",
-			l->why.message);
+		err_set(why, ST_INPUT, "%.300s; the unreadable part may have it", l->why.message);
 	else
 		err_set(why, ST_INPUT, "%.400s", l->why.message);
 }
@@ -355,7 +353,7 @@ static const char *why_not_copied(const json_t *line, const json_t *state)
 	const json_int_t attributes = json_integer_value(json_object_get(state, "file_attributes"));
 
 	if (!state || json_object_get(line, "problem"))
-		return "it was not copied wholly";
+		return "it was not copied completely";
 	if (json_is_true(json_object_get(line, "changed")))
 		return "it changed while it was copied";
 	if (json_is_true(json_object_get(state, "encrypted")) || attributes & IS_ENCRYPTED)
@@ -416,8 +414,8 @@ static enum status open_in_container(const struct file_origins *o, const struct 
 		st = tell_stream(f, o, from, stream, found, why);
 	else
 		st = err_set(why, ST_INPUT,
-			     n ? "several of its streams are such a file"
-			       : "none of its streams is such a file");
+			     n ? "several of its streams match the file"
+			       : "none of its streams matches the file");
 	json_decref(found);
 	return st;
 }

@@ -121,7 +121,7 @@ static bool is_another(const struct viewed *x, const struct origin_file *file,
 	else if (x->end > t->size)
 		err_set(why, ST_INPUT,
 			"%.200s: another version of the file: it has %" PRIu64
-			" bytes there, and %" PRIu64 " of it are mapped",
+			" bytes there, but %" PRIu64 " of it are mapped",
 			t->from, t->size, x->end);
 	else if (x->memory.has_header && h->read && !h->there)
 		err_set(why, ST_INPUT,
@@ -388,10 +388,10 @@ static const char *locate_file_page(const struct file_pages *f, const struct sec
 	const uint64_t end = image ? s->file_end : f->source.file.size;
 
 	if (image && !s->has_end)
-		return "needs the mapped file, and where its section ends is not known";
+		return "needs the mapped file, but where its section ends is not known";
 	if (offset >= end)
-		return image ? "needs the mapped file, and lies behind the end of its section there"
-			     : "needs the mapped file, and lies behind its end on the disk";
+		return image ? "needs the mapped file, but lies past the end of its section there"
+			     : "needs the mapped file, but lies past its end on the disk";
 	*ret_offset = offset;
 	*ret_end = end;
 	return NULL;
@@ -454,12 +454,12 @@ static const char *check_file_page(const struct vad *v, const struct section_par
 {
 	/* As it was opened: relative to another file, or by a number that is none. */
 	if (v->file[0] != '\\')
-		return "needs the mapped file, whose name is no whole path";
+		return "needs the mapped file, but its name is not a full path";
 	if (!s || !s->has_offset)
 		return "needs the mapped file, but the page's place in it is unknown";
 	if (v->torn || p->proto != s->prototype + (p->va - s->start) / PAGE_SIZE * 8 ||
 	    (p->pte->state == PTE_SUBSECTION && p->pte->address != s->subsection))
-		return "needs the mapped file, and its VAD contradicts its entry";
+		return "needs the mapped file, but its VAD contradicts its entry";
 	return NULL;
 }
 

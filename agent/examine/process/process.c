@@ -249,8 +249,8 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 		st = section_parts_read(&m, &p->vads, &p->sections, e);
 	if (!st && p->sections.cut)
 		log_warning("sections-cut",
-			    "process %" PRIu32 " maps more parts of files than are followed: "
-			    "where pages behind them are is not known",
+			    "process %" PRIu32 " maps more parts of files than are followed: where "
+			    "the pages of the rest are is not known",
 			    pid);
 	if (!st)
 		st = peek_failed(p->peek, e);
@@ -267,7 +267,7 @@ enum status process_open(struct virtual_memory *v, uint32_t pid, struct symbol_s
 	enum status st;
 
 	if (virtual_info(v)->os != OS_WINDOWS)
-		return err_set(e, ST_INPUT, "is not of Windows: only Windows has VADs");
+		return err_set(e, ST_INPUT, "is not from Windows: only Windows has VADs");
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(e);

@@ -167,7 +167,7 @@ static bool take_vads(const struct symbols *s, struct symbol_layouts *ret)
 
 	*l = (struct vad_layout){
 		.name = NAME,
-		.source = "the symbols that were given",
+		.source = "the given symbols",
 		.count_also = UINT8_MAX,
 	};
 	if (!is_unmoved(s) || !take_vad_fields(s, ret) || !take_flags(s, l) ||
@@ -214,7 +214,7 @@ enum status symbol_layouts_read(const struct symbols *s, struct symbol_layouts *
 		return err_set(e, ST_INPUT, "does not say where %s.%s is", lacks->type,
 			       lacks->field);
 	ret->fields.name = NAME;
-	ret->fields.source = "the symbols that were given";
+	ret->fields.source = "the given symbols";
 	ret->has_vads = take_vads(s, ret);
 	ret->has_threads = !take_fields(s, thread_fields, ARRAY_SIZE(thread_fields), ret);
 	ret->threads.name = NAME;

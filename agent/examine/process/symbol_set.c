@@ -25,7 +25,7 @@ enum status symbol_set_open(struct symbol_set *s, const char *const *paths, size
 {
 	*s = (struct symbol_set){ .force = force };
 	if (n > SYMBOL_FILES_MAX)
-		return err_set(e, ST_USAGE, "takes %d symbol files at most", SYMBOL_FILES_MAX);
+		return err_set(e, ST_USAGE, "takes at most %d symbol files", SYMBOL_FILES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		const enum status st = open_symbol_file(&s->at[i], paths[i], e);
 
@@ -95,8 +95,8 @@ static enum status err_other_kernel(const struct symbol_file *f, const struct wi
 static enum status err_second_kernel(const struct symbol_file *f, const struct symbol_file *first,
 				     struct err *e)
 {
-	return err_set(e, ST_INPUT, "%s: is a kernel's, and so is %s: give one of them", f->path,
-		       first->path);
+	return err_set(e, ST_INPUT, "%s: is for a kernel, and so is %s: give only one of them",
+		       f->path, first->path);
 }
 
 static void take_kernel(struct symbol_file *f, bool forced, struct symbol_file **ret)
@@ -142,11 +142,11 @@ enum status symbol_set_take_modules(struct symbol_set *s, const struct modules *
 					 module_name(&m->at[k]));
 		put_symbol_id(f, id, sizeof(id));
 		if (!*f->of)
-			return err_set(e, ST_INPUT,
-				       "%s: is neither the kernel's nor of a module of the process "
-				       "whose debug directory can be read: no one has the GUID and "
-				       "age %s",
-				       f->path, id);
+			return err_set(
+				e, ST_INPUT,
+				"%s: belongs neither to the kernel nor to a module of the process "
+				"whose debug directory can be read: none has the GUID and age %s",
+				f->path, id);
 	}
 	return ST_OK;
 }

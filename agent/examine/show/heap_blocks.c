@@ -219,7 +219,7 @@ static void print_columns(struct block_printer *p)
 		putchar('\n');
 	} else if (!p->begun && !p->json) {
 		printf("%-14s %-14s %9s %9s %-9s %-5s %-7s %s\n", "heap", "address", "size",
-		       "requested", "place", "state", "trust", "bytes by where they are");
+		       "requested", "place", "state", "trust", "bytes by location");
 	}
 	p->begun = true;
 }

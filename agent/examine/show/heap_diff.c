@@ -245,17 +245,16 @@ static void put_diff_remarks(const struct comparison *c)
 	       "// + COUNT_DELTA (NEW_COUNT - OLD_COUNT) BackTrace TRACEID allocations\n"
 	       "// IDs are made of modules and offsets, and are not those of --umdh.\n");
 	if (!old->whole)
-		printf("// The older heaps could not all be read: OLD numbers are at least, "
-		       "increases at most.\n");
+		printf("// Not all older heaps could be read: OLD numbers are minimums, increases "
+		       "are maximums.\n");
 	if (!later->whole)
-		printf("// The newer heaps could not all be read: NEW numbers are at least, "
-		       "increases at least.\n");
+		printf("// Not all newer heaps could be read: NEW numbers and increases are "
+		       "minimums.\n");
 	if (!old->whole && !later->whole)
-		printf("// So an increase can be more or less than is listed.\n");
+		printf("// So an increase can be larger or smaller than listed.\n");
 	if (old->unplaced || later->unplaced)
-		printf("// Of %zu older and %zu newer blocks the stack trace, size or first "
-		       "pointer could not be read: they\n"
-		       "// can stand in a wrong group.\n",
+		printf("// The stack trace, size or first pointer of %zu older and %zu newer "
+		       "blocks could not be\n// read: they may be in the wrong group.\n",
 		       old->unplaced, later->unplaced);
 	printf("\n");
 }
@@ -353,13 +352,13 @@ static enum status same_process(const struct process_session *old,
 
 	if (!a || !b)
 		return err_set(e, ST_INPUT,
-			       "%s: when process %" PRIu32 " was created cannot be read, so it may "
-			       "be another one",
+			       "%s: when process %" PRIu32
+			       " was created cannot be read, so it may be a different one",
 			       a ? later->path : old->path, pid);
 	if (a != b || process_facts(later->process)->pid != pid)
 		return err_set(e, ST_INPUT,
-			       "%s: process %" PRIu32 " is another one than in %s: it was created "
-			       "at another time",
+			       "%s: process %" PRIu32
+			       " is not the one in %s: it was created at another time",
 			       later->path, pid, old->path);
 	return ST_OK;
 }

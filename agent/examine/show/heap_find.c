@@ -17,7 +17,7 @@ static void put_outside(const struct heap_session *s, uint64_t at)
 	char place[HEAP_PLACE_TEXT];
 
 	heap_place_text(s, at, place);
-	printf("0x%012" PRIx64 "  in no allocation that is known%s%s\n", at,
+	printf("0x%012" PRIx64 "  in no known allocation%s%s\n", at,
 	       modules_at(&s->modules, at) ? "; " : "", modules_at(&s->modules, at) ? place : "");
 }
 
@@ -142,8 +142,8 @@ static enum status tell_search(const struct heap_session *s, const struct needle
 			" pages could not be read, %" PRIu64 " are only in mapped files",
 			n->places, n->places == 1 ? "" : "s", n->pages, n->lost, n->on_disk);
 	return n->lost ? err_set(e, ST_UNREADABLE,
-				 "%s: %" PRIu64 " pages could not be searched; what is in them is "
-				 "not known",
+				 "%s: %" PRIu64
+				 " pages could not be searched; their contents are not known",
 				 s->process->path, n->lost)
 		       : ST_OK;
 }

@@ -293,7 +293,7 @@ static void put_searched(const struct leak_search *x)
 	if (s->has_times)
 		printf(", captured over %.6f s", (double)(s->when.end - s->when.start) / 1e9);
 	if (virtual_info(process_memory(x->session->process->process))->still)
-		printf("; of an image nobody can say which are safe\n");
+		printf("; for an image it is not known which are safe\n");
 	else
 		printf("; %" PRIu64 " safe, %" PRIu64 " at risk, %" PRIu64 " not judged\n",
 		       s->trust[TRUST_SAFE], s->trust[TRUST_AT_RISK],
@@ -336,8 +336,8 @@ static void print_leaks(const struct leak_search *x, const struct found *leaked,
 	       leaked->blocks, x->list->count, leaked->bytes,
 	       x->whole ? "" : " that could be read");
 	if (!x->whole)
-		printf("at most these are leaked; at least none, because not all could be read: "
-		       "missing are\n%" PRIu64 " of %" PRIu64 " root pages, parts of %" PRIu64
+		printf("at most these are leaked; perhaps none, because not all could be read. "
+		       "Missing are\n%" PRIu64 " of %" PRIu64 " root pages, parts of %" PRIu64
 		       " referenced blocks, and %" PRIu64 " bytes of heaps\n",
 		       x->stats.root_pages_lost, x->stats.root_pages + x->stats.root_pages_lost,
 		       x->stats.blocks_lost, x->lost);
@@ -403,7 +403,7 @@ enum status heap_leaks(const struct heap_session *s, const struct block_list *l,
 	heap_roots_deinit(&x.roots);
 	if (!st && !x.whole)
 		return err_set(e, ST_UNREADABLE,
-			       "%s: not all that can refer to a block could be read",
+			       "%s: some of what can refer to a block could not be read",
 			       s->process->path);
 	return st;
 }

@@ -133,7 +133,7 @@ enum status heap_show(struct block_printer *p, const struct heap_session *s,
 	};
 
 	if (!a)
-		return err_set(e, ST_INPUT, "%s: 0x%" PRIx64 " is in no allocation that is known",
+		return err_set(e, ST_INPUT, "%s: 0x%" PRIx64 " is in no known allocation",
 			       s->process->path, va);
 	shown.word = heaps_at(s->heaps, a->heap)->wide ? 8 : 4;
 	return show_block(p, &shown, va, e);

@@ -49,7 +49,7 @@ static uint64_t make_trace_id(const struct umdh_log *x, const uint64_t *words, u
 
 static void put_umdh_process(const struct process_facts *f)
 {
-	char name[80], created[UTC_RFC3339_SIZE] = "at a time that is not known";
+	char name[80], created[UTC_RFC3339_SIZE] = "at an unknown time";
 	uint64_t ns;
 
 	text_printable(f->name, name, sizeof(name));
@@ -70,27 +70,23 @@ static void put_umdh_remarks(const struct umdh_log *x)
 	for (size_t i = 0; i < x->groups.count; i++)
 		if (!x->groups.at[i].members->trace)
 			untraced += x->groups.at[i].count;
-	printf("// OVERHEAD is what can be used of a block and was not asked for; headers are "
-	       "left out.\n"
-	       "// A BackTrace ID is a hash of the return addresses: of logs of one process the "
-	       "same ID is\n"
-	       "// the same calls.\n");
+	printf("// OVERHEAD is the usable part of a block that was not requested; headers are left "
+	       "out.\n// A BackTrace ID is a hash of the return addresses: in logs of one process, "
+	       "the same ID\n// means the same calls.\n");
 	if (unsized)
-		printf("// Of %zu blocks it is not known what was asked for: REQUESTED is what "
-		       "can be used.\n",
+		printf("// For %zu blocks the requested size is not known: REQUESTED is the usable "
+		       "size.\n",
 		       unsized);
 	if (untraced)
-		printf("// %zu blocks have no stack trace that could be read. They have IDs from "
-		       "%" PRIX64 " on: one for\n"
-		       "// each heap, size, and first pointer of the block that leads into a "
-		       "module. That pointer,\n"
-		       "// which tells the class of a C++ object, stands in place of their "
-		       "stack.\n",
+		printf("// %zu blocks have no readable stack trace. They have IDs from %" PRIX64
+		       " on: one for\n// each heap, size, and first pointer of the block that "
+		       "leads into a module. That pointer,\n// which identifies the class of a C++ "
+		       "object, takes the place of their stack.\n",
 		       untraced, ID_UNTRACED);
 	if (heap_session_outcome(x->session, NULL))
-		printf("// Not all of the heaps could be read: there can be more blocks, some here "
-		       "can be internal\n"
-		       "// to a heap, and one whose header is missing can begin later.\n");
+		printf("// Not all heaps could be read: there can be more blocks, some of these "
+		       "can be internal\n// to a heap, and one whose header is missing can begin "
+		       "later.\n");
 }
 
 static void put_umdh_modules(const struct modules *m)

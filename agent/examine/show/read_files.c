@@ -12,11 +12,10 @@
 #define FILETIME_1970 UINT64_C(116444736000000000)
 
 static const struct option_def options[] = {
-	CLI_STRINGS(
-		struct read_file_options, from, 0, "file-pages", "FROM",
-		"Windows: take pages that only a mapped file has from that file. FROM is a disk "
-		"image, a live volume or disk, or '" FILE_ORIGIN_CONTAINER
-		"' for the files in the container; several are tried in order"),
+	CLI_STRINGS(struct read_file_options, from, 0, "file-pages", "FROM",
+		    "Windows: read pages that only a mapped file has from that file. FROM is a "
+		    "disk image, a live volume or disk, or '" FILE_ORIGIN_CONTAINER
+		    "' for the files in the container; several are tried in order"),
 	CLI_UINT(struct read_file_options, offset, 0, "offset", "SECTORS", 0, UINT64_MAX / 512,
 		 "with --file-pages: where the volume starts, in 512-byte sectors; needed if "
 		 "several volumes have the file"),
@@ -49,7 +48,7 @@ enum status read_files_check_target(const struct file_origins *o, const char *pa
 
 	switch (file_origins_target_risk(o, path, &name)) {
 	case TARGET_IS_SOURCE:
-		return err_set(e, ST_OUTPUT, "%s: is the disk that is being read", path);
+		return err_set(e, ST_OUTPUT, "%s: is the disk being read", path);
 	case TARGET_ON_SOURCE:
 		if (!force)
 			return err_set(e, ST_OUTPUT,
@@ -80,7 +79,7 @@ static void put_same(const struct file_page_source *s, char *ret, size_t size)
 			used += (size_t)snprintf(ret + used, size - used, "%s%s",
 						 used ? ", " : "same ", all[i].what);
 	if (!used)
-		snprintf(ret, size, "nothing to compare it by");
+		snprintf(ret, size, "nothing to compare it with");
 }
 
 void read_files_text(const struct file_page_source *s, char *ret, size_t size)

@@ -10,7 +10,7 @@ static const struct option_def options[] = {
 	CLI_STRINGS(struct symbol_options, files, 0, "symbols", "FILE",
 		    "ISF (JSON) or PDB of the kernel or a module; GUID and age must match"),
 	CLI_FLAG(struct symbol_options, force, 0, "force-symbols",
-		 "use these kernel symbols whatever their GUID", .in_full = true),
+		 "use these kernel symbols even if their GUID differs", .in_full = true),
 };
 
 const struct option_group symbol_option_group = { options, ARRAY_SIZE(options) };
@@ -32,8 +32,8 @@ void symbol_options_tell(const struct symbol_set *s)
 		text_printable(f->of, of, sizeof(of));
 		if (f->forced)
 			log_warning("symbols-forced",
-				    "%s: nothing says that these are this kernel's symbols; what "
-				    "follows may be wrong",
+				    "%s: these may not be this kernel's symbols; what follows may "
+				    "be wrong",
 				    f->path);
 		else
 			log_debug("symbols", "%s: %s of %s", f->path, symbols_kind(f->symbols), of);

@@ -129,7 +129,7 @@ static enum status doubt_slots(struct analysis *m, struct err *e)
 	if (m->entries.os != OS_LINUX)
 		return ST_OK;
 	if (!zswap)
-		why = "the manifest does not tell whether zswap was used";
+		why = "the manifest does not say whether zswap was used";
 	else if (strcmp(zswap, "N"))
 		why = "zswap was enabled";
 	else if (version && version < 612)
@@ -137,7 +137,7 @@ static enum status doubt_slots(struct analysis *m, struct err *e)
 	else if (lookups_tell_zeros(m))
 		why = unwritten_zeros;
 	else if (!version)
-		why = "the manifest does not tell the kernel's version";
+		why = "the manifest does not name the kernel's version";
 	m->ret->slots_doubt = why ? strdup(why) : doubt_zeros(m);
 	m->ret->slots_doubt_looked = why == unwritten_zeros;
 	return m->ret->slots_doubt ? ST_OK : err_nomem(e);
@@ -224,7 +224,7 @@ static void doubt_version(const struct analysis *m, struct layout_choice *c)
 	if (m->entries.os != OS_LINUX || c->doubt[0] || !told || !found || told == found)
 		return;
 	snprintf(c->doubt, sizeof(c->doubt),
-		 "the system says that it is Linux %" PRIu32 ".%" PRIu32
+		 "the system says it is Linux %" PRIu32 ".%" PRIu32
 		 ", and its memory that it is %" PRIu32 ".%" PRIu32,
 		 told / 100, told % 100, found / 100, found % 100);
 }

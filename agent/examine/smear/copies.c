@@ -124,10 +124,10 @@ static const char *doubt_map(const struct analysis *m, const json_t *meta, json_
 	if (why)
 		return why;
 	if (json_integer_value(json_object_get(meta, "slots")) <= 0)
-		return "the acquisition did not look where its slots lie (an older ramseal)";
+		return "the acquisition did not record where its slots are (an older ramseal)";
 	return json_is_true(json_object_get(line, "slots_held"))
 		       ? NULL
-		       : "the acquisition ended before it had looked at its slots again";
+		       : "the acquisition ended before it checked its slots again";
 }
 
 static enum status check_map(struct analysis *m, const json_t *meta, json_int_t number,
@@ -214,9 +214,8 @@ static enum status open_container_files(struct analysis *m, struct err *e)
 	return st;
 }
 
-static const char no_processes[] =
-	"was acquired without page tables, so that no processes are known: name the tables with "
-	"--dtb, or acquire with --pagetables=both";
+static const char no_processes[] = "was acquired without page tables, so no processes are known: "
+				   "give the tables with --dtb, or acquire with --pagetables=both";
 
 /* The tables of an image are in its memory, even if somebody had them stored a second time. */
 static enum status open_still(struct analysis *m, struct err *e)

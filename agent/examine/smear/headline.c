@@ -102,7 +102,7 @@ static void sentence_of_image(const struct smear *s, char ret[static SMEAR_SENTE
 	smear_percent(trust[TRUST_WRONG], sum, missing);
 	smear_percent(trust[TRUST_AT_RISK], sum, risk);
 	if (trust[TRUST_AT_RISK])
-		snprintf(rest, sizeof(rest), "; of %s that cannot be known", risk);
+		snprintf(rest, sizeof(rest), "; for %s this cannot be known", risk);
 	if (sum)
 		snprintf(ret, SMEAR_SENTENCE_MAX,
 			 SMEAR_NOT_APPLICABLE ". Of the user pages that its own tables name, %s "
@@ -137,8 +137,8 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 			 "there, %s may hold something else, and %s are not in this container.",
 			 whose[copy], safe, risk, wrong);
 	else
-		snprintf(ret, SMEAR_SENTENCE_MAX,
-			 "As for user pages, %s none: nothing can be said.", whose[copy]);
+		snprintf(ret, SMEAR_SENTENCE_MAX, "As %s no user pages, nothing can be said.",
+			 whose[copy]);
 }
 
 void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX])
@@ -149,13 +149,12 @@ void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX
 	if (!pages || !s->layout.found)
 		return;
 	snprintf(ret, SMEAR_UNKNOWN_MAX,
-		 "%" PRIu64 " page%s an entry whose meaning is not known, and %s in no other "
-		 "number: %s",
+		 "%" PRIu64 " page%s an entry of unknown meaning, and %s in no other number: %s",
 		 pages, pages == 1 ? " has" : "s have", pages == 1 ? "is" : "are",
-		 s->spaces.os == OS_WINDOWS ? "no Windows that is known writes it so"
+		 s->spaces.os == OS_WINDOWS ? "no known Windows writes it so"
 		 : s->layout.device_private || s->layout.doubt[0]
-			 ? "no layout that fits explains it, or several do not agree"
-			 : "nothing tells whether this kernel has CONFIG_DEVICE_PRIVATE");
+			 ? "no fitting layout explains it, or several disagree"
+			 : "it is not known whether this kernel has CONFIG_DEVICE_PRIVATE");
 }
 
 static json_t *headline_sentence(const struct smear *s, enum copy copy)
@@ -178,11 +177,11 @@ static json_t *headline_sentence(const struct smear *s, enum copy copy)
 			      ? " It is not known which part of the swap files each slot is."
 			      : " It is not known which part of the swap file each slot is.";
 	if (smear_numbers_contradicted(s))
-		numbers = " Content contradicts the number of a page file: `ramseal smear` says "
-			  "which.";
+		numbers = " The content of a page file contradicts its number; `ramseal smear` "
+			  "says which.";
 	else if (s->numbers_unasked)
-		numbers = " Numbers of page files were not compared with content, which is not "
-			  "kept of what comes from a pipe.";
+		numbers = " Numbers of page files were not compared with their content, which is "
+			  "not kept when the input is a pipe.";
 	return json_sprintf("%s%s%s%s", sentence, map, numbers, doubt);
 }
 
@@ -275,7 +274,7 @@ static const char *again_text(const struct smear *s, const struct smear_advice *
 {
 	if (!a->again)
 		return "a second acquisition is not worth it";
-	return s->guided ? "a second acquisition is worth it if the machine is less busy then"
+	return s->guided ? "a second acquisition is worth it once the machine is less busy"
 			 : "a second acquisition is worth it, with --order guided";
 }
 

@@ -50,23 +50,23 @@ void smear_number_text(const struct number_votes *v, char ret[static SMEAR_NUMBE
 	switch (v->numbering) {
 	case NUMBERING_CONTRADICTED:
 		snprintf(ret, SMEAR_NUMBER_MAX,
-			 "page file %" PRIu32
-			 " is not %s, but %s: there lies the content of %" PRIu64
-			 " pages that went to or came from it, in the other of %" PRIu64
-			 "; no slot of that number is called safe",
+			 "page file %" PRIu32 " is not %s but %s: the latter holds the content of "
+			 "%" PRIu64 " pages that went to or came from that number, the former "
+			 "that of %" PRIu64 "; no slot of that number is called safe",
 			 v->number, file, other, v->against, v->votes);
 		break;
 	case NUMBERING_CONFIRMED:
 		snprintf(ret, SMEAR_NUMBER_MAX,
-			 "page file %" PRIu32 " is %s: the content of %" PRIu64
-			 " pages that went to or came from it lies there",
+			 "page file %" PRIu32 " is %s: it holds the content of %" PRIu64
+			 " pages that went to or came from that number",
 			 v->number, file, v->votes);
 		break;
 	case NUMBERING_ASSUMED:
 		snprintf(ret, SMEAR_NUMBER_MAX,
-			 "page file %" PRIu32 " is assumed to be %s: the content of %" PRIu64
-			 " pages that went to or came from it lies there, of %" PRIu64
-			 " in another, and %u are needed; no slot of that number is called safe",
+			 "page file %" PRIu32
+			 " is assumed to be %s: it holds the content of %" PRIu64
+			 " pages that went to or came from that number, and another file that of "
+			 "%" PRIu64 ", but %u are needed; no slot of that number is called safe",
 			 v->number, file, v->votes, v->against, SMEAR_VOTES);
 		break;
 	default:

@@ -148,9 +148,9 @@ static void print_worst(const struct smear *s, FILE *out)
 	if (order)
 		qsort(order, s->count, sizeof(const struct smear_space *), compare_badness);
 	if (s->still)
-		fprintf(out, "\nProcesses that lack the most, by the image's tables (pages)\n"
-			     "    PID name             in the image   missing not known  resident"
-			     " transition paged out\n");
+		fprintf(out, "\nProcesses with the most missing pages, by the image's tables\n    "
+			     "PID name             in the image   missing not known  resident "
+			     "transition paged out\n");
 	else
 		fprintf(out,
 			"\nWorst processes, by the image's tables (pages)\n"
@@ -179,7 +179,7 @@ static void print_file_doubts(const struct smear *s, FILE *out)
 		text_printable(s->file_doubts[i].why, why, sizeof(why));
 		fprintf(out,
 			"no slot of %s is called safe, because it is not known which part of the "
-			"file each is: %s\n",
+			"file each slot is: %s\n",
 			file, why);
 	}
 }
@@ -213,8 +213,8 @@ static void print_apart(const struct smear *s, FILE *out)
 	static const char *const text[COHORTS] = {
 		[COHORT_ENDED] = "ended between the passes",
 		[COHORT_BORN] = "were born between the passes",
-		[COHORT_OTHER_ROOT] = "have a root page that is something else in the image",
-		[COHORT_TORN] = "have torn tables in the image, from which hang",
+		[COHORT_OTHER_ROOT] = "have a root page that holds something else in the image",
+		[COHORT_TORN] = "have torn tables in the image, which map",
 	};
 
 	for (size_t g = COHORT_LIVED + 1; g < COHORTS; g++) {

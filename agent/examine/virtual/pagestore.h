@@ -86,7 +86,7 @@ struct pagestore_plan {
 	X(PAGESTORE_NONE, "needs the compression store, which was not found")                      \
 	X(PAGESTORE_NO_KEY, "the compression store has no page of its key")                        \
 	X(PAGESTORE_NO_STORE, "its compression store cannot be read")                              \
-	X(PAGESTORE_NO_LAYOUT, "its compression store has a layout that is not known")             \
+	X(PAGESTORE_NO_LAYOUT, "its compression store has an unknown layout")                      \
 	X(PAGESTORE_NO_RECORD, "its record in the compression store cannot be read")               \
 	X(PAGESTORE_NO_DATA, "its part of the compression store cannot be read")                   \
 	X(PAGESTORE_BAD_DATA, "its part of the compression store cannot be decompressed")

@@ -473,7 +473,7 @@ static enum status check_addresses(enum paging_mode mode, uint64_t va, uint64_t 
 	if (!length || length - 1 > UINT64_MAX - va)
 		return err_set(e, ST_USAGE,
 			       "0x%" PRIx64 " and a length of %" PRIu64
-			       " lead beyond the last address",
+			       " reach beyond the last address",
 			       va, length);
 	*last = va + (length - 1);
 	if (paging_canonical(mode, va) != va || paging_canonical(mode, *last) != *last ||

@@ -15,9 +15,9 @@ static const char *why_empty(const struct virtual_memory *v, uint64_t va)
 {
 	if (virtual__is_kernel_address(v, va))
 		return v->info.known ? "no entry: not mapped"
-				     : "no entry: not mapped, or these are no top table's entries";
+				     : "no entry: not mapped, or this is not a top-level table";
 	return v->info.known ? "no entry: needs the VAD"
-			     : "no entry: needs the VAD, or these are no process's tables";
+			     : "no entry: needs the VAD, or this is not a process's table";
 }
 
 static const char *why_unknown(const struct virtual_memory *v, const struct pte *p)
@@ -25,10 +25,10 @@ static const char *why_unknown(const struct virtual_memory *v, const struct pte 
 	const struct linux_pte_context *c = &v->m->entries.linux_;
 
 	if (!v->smear.layout.found)
-		return "no layout is known for its entry";
+		return "its entry has no known layout";
 	if (!v->smear.layout.device_private && c->unsure >> p->file % LINUX_PTE_TYPES & 1)
 		return "what its entry means depends on CONFIG_DEVICE_PRIVATE, which is not known";
-	return "no layout that fits explains its entry, or several do not agree";
+	return "no fitting layout explains its entry, or several disagree";
 }
 
 /*
@@ -44,7 +44,7 @@ static const char *why_marker(uint8_t marker)
 	if (marker & LINUX_MARKER_UFFD_WP)
 		return "write-protected by userfaultfd: its page, if it has one, is only in the "
 		       "page cache or in swap";
-	return "a marker of no known kernel";
+	return "a marker that no known kernel uses";
 }
 
 /* Why an entry that names no page, or one that is not there, gives nothing. */
@@ -66,7 +66,7 @@ static const char *why_state(const struct virtual_memory *v, const struct smear_
 	case PTE_VAD_PROTOTYPE:
 		if (virtual__is_kernel_address(v, row->va))
 			return "its entry is for a VAD, and the kernel's addresses have none";
-		return v->vads.range ? "its VAD leads to no prototype entry that can be read"
+		return v->vads.range ? "its VAD leads to no readable prototype entry"
 				     : "needs the VAD";
 	case PTE_COMPRESSED:
 		return "needs the compression store";
@@ -96,8 +96,8 @@ const char *virtual__why(const struct virtual_memory *v, const struct smear_row 
 
 	switch (row->verdict) {
 	case VERDICT_OUTSIDE:
-		return slot ? "its slot lies behind the end of the file"
-			    : "its frame is no RAM that was to be acquired";
+		return slot ? "its slot lies past the end of the file"
+			    : "its frame is not in the RAM to be acquired";
 	case VERDICT_UNREADABLE:
 		return slot ? "its slot could not be read" : "its frame could not be read";
 	case VERDICT_MISSING:
@@ -196,7 +196,7 @@ enum status virtual__explain(struct virtual_memory *v, uint64_t va, struct virtu
 		break;
 	default:
 		p.why = v->m->entries.os == OS_WINDOWS ? "its page table is paged out"
-						       : "a page table on the way is no table";
+						       : "a page table on the way is not a table";
 		break;
 	}
 	if (end.entry.kind == ENTRY_TABLE || end.entry.kind == ENTRY_RESERVED)

@@ -200,8 +200,8 @@ static void put_broken_files(struct doc *d, const struct fleet *f)
 	struct html_table t;
 
 	if (f->n_broken)
-		doc_put(d, "<p>If these files are of hosts, it is not known what became of "
-			   "them.</p>\n");
+		doc_put(d, "<p>If these files come from hosts, it is not known what became of "
+			   "those hosts.</p>\n");
 	html_table(&t, d, NULL);
 	html_column(&t, TERMS, "file");
 	html_column(&t, TERMS, "why");
@@ -267,7 +267,7 @@ static const struct section {
 } sections[] = {
 	{ "failures", "Not complete, and why", false, has_failures, put_failures },
 	{ "codes", "How they ended", .put = put_codes },
-	{ "unread", "Files that are no summaries", true, has_faults, put_broken_files },
+	{ "unread", "Files that are not summaries", true, has_faults, put_broken_files },
 	{ "twice", "The same identity more than once", false, fleet_has_twice, fleet_put_twice },
 	{ "slowest", "Slowest, largest, most smear", .put = fleet_put_slowest },
 	{ "largest", "Largest", true, NULL, fleet_put_largest },
@@ -369,8 +369,9 @@ void page_of_fleet(struct doc *d, const struct fleet *f)
 	doc_put(d, "<header>\n<h1>Memory acquisitions of ");
 	doc_count(d, f->count);
 	doc_put(d, f->count == 1 ? " host</h1>\n" : " hosts</h1>\n");
-	doc_put(d, "<p class=\"soft\">By what ramseal said on each host: a host in somebody else's "
-		   "hands can say anything. Only the containers can be verified.</p>\n");
+	doc_put(d, "<p class=\"soft\">This is what ramseal said on each host, and a host under "
+		   "somebody else's control can say anything. Only the containers can be "
+		   "verified.</p>\n");
 	put_fleet_outcome(d, f);
 	put_fleet_cards(d, f);
 	doc_put(d, "<nav aria-label=\"Sections\">");

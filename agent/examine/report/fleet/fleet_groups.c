@@ -167,9 +167,9 @@ static void put_smear_note(struct doc *d, const struct fleet *f, size_t known)
 	doc_count(d, known);
 	doc_put(d, " of ");
 	doc_count(d, f->count);
-	doc_put(d, " hosts. An acquisition does not measure it: <code>ramseal info --json</code> "
-		   "does, from the container, and its result may lie beside the summaries. Which "
-		   "container it is of is known by the root.</p>\n");
+	doc_put(d, " hosts. An acquisition does not measure it; <code>ramseal info --json</code> "
+		   "does, from the container. Put its output beside the summaries: the root says "
+		   "which container it belongs to.</p>\n");
 }
 
 void fleet_put_smear(struct doc *d, const struct fleet *f)
@@ -182,7 +182,7 @@ void fleet_put_smear(struct doc *d, const struct fleet *f)
 		free(r.at);
 		return;
 	}
-	html_table(&t, d, "Pages that page tables name, by the tables as they were read first");
+	html_table(&t, d, "Pages that page tables name, by the tables that were read first");
 	html_column(&t, TERMS, "host");
 	html_column_of_numbers(&t, TERMS, "at risk or wrong");
 	html_column_of_numbers(&t, TERMS, "pages named");
@@ -301,10 +301,10 @@ static const struct identity {
 	{ "container", "the same root: the same container, more than once", has_root, root_text,
 	  compare_hosts_by_root },
 	{ "machine",
-	  "the same boot ID: one machine was acquired more than once, or was cloned "
-	  "while it ran",
+	  "the same boot ID: one machine was acquired more than once, or was cloned while running",
 	  has_boot, boot_text, compare_boot },
-	{ "name", "the same name: one machine was acquired more than once, or two have one name",
+	{ "name",
+	  "the same name: one machine was acquired more than once, or two machines share a name",
 	  has_host_name, name_text, compare_hosts_by_name },
 };
 

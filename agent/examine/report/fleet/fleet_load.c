@@ -278,7 +278,8 @@ static enum status add_doc(struct fleet *f, const char *file, const json_t *doc,
 		snprintf(why, sizeof(why), "another document: \"%.60s\"", schema);
 		return put_fault(f, file, why, true, e);
 	}
-	snprintf(why, sizeof(why), "a document that this ramseal does not know: \"%.60s\"", schema);
+	snprintf(why, sizeof(why),
+		 "a document of a kind that this version does not know: \"%.60s\"", schema);
 	return add_fault(f, file, why, e);
 }
 

@@ -26,7 +26,7 @@ static const struct {
 	{ "acquisition", "What was acquired", .put = section_acquisition },
 	{ "timeline", "When each address was captured", true, has_timeline, section_timeline },
 	{ "unreadable", "What is missing", false, has_unreadable, section_unreadable },
-	{ "smear", "Do page tables and pages belong together?", false, has_tables, section_smear },
+	{ "smear", "Do page tables and pages match?", false, has_tables, section_smear },
 	{ "windows", "Mapping windows", true, has_smear, section_windows },
 	{ "transitions", "What changed meanwhile", true, has_transitions, section_transitions },
 	{ "processes", "Processes by pages at risk", true, has_tables, section_processes,
@@ -152,8 +152,7 @@ static void put_acquisition_cards(struct doc *d, const struct report_run *r)
 		doc_put(d, "<p class=\"soft\">" SMEAR_NOT_APPLICABLE ".</p>\n");
 		return;
 	}
-	doc_put(d,
-		"<p class=\"soft\">Whether page tables and pages belong together is not known (");
+	doc_put(d, "<p class=\"soft\">Whether page tables and pages match is not known (");
 	html_strange(d, r->no_smear);
 	doc_put(d, ").</p>\n");
 }

@@ -132,7 +132,7 @@ static void put_order(struct doc *d, const struct report_run *r)
 		{ "retaken_pages", "captured again because their entry had changed" },
 		{ "not_retaken", "not captured again, because the limit was reached" },
 		{ "tables_changed", "tables that had changed when they were read again" },
-		{ "tables_unsettled", "tables that did not settle" },
+		{ "tables_unsettled", "tables that kept changing" },
 	};
 
 	html_strange(d, run_order(r) ? run_order(r) : "not recorded");
@@ -289,9 +289,9 @@ bool has_timeline(const struct report_run *r)
 void section_timeline(struct doc *d, const struct report_run *r)
 {
 	page_figure_begin(d, figure_of_timeline, r, 1);
-	doc_put(d, "<figcaption>Each mark: something was ");
+	doc_put(d, "<figcaption>Each mark means that something was ");
 	glossary_link(d, TERM_CAPTURE, "captured");
-	doc_put(d, " there then, or given up. It covers ");
+	doc_put(d, " there at that time, or given up. It covers ");
 	doc_duration(d, timeline_cell_ns(&r->timeline));
 	doc_put(d, " and at most ");
 	doc_size(d, timeline_cell_bytes(&r->timeline));
@@ -379,8 +379,8 @@ void section_integrity(struct doc *d, const struct report_run *r)
 	doc_put(d, " of the ");
 	doc_count(d, r->end.records);
 	doc_put(d, " whole records were checked. To prove that this is the container that was "
-		   "sealed, compare the root with the one noted at that time. This report cannot "
-		   "know that one.</p>\n");
+		   "sealed, compare its root with the one noted at the time, which this report "
+		   "cannot know.</p>\n");
 	html_table(&t, d, NULL);
 	html_column(&t, TERMS, "of");
 	html_column(&t, TERMS, "SHA-256 (the identity is random)");

@@ -22,7 +22,7 @@ void put_page_states(struct doc *d, const struct report_run *r)
 	struct html_table t;
 
 	doc_put(d, "<details><summary>Pages by state</summary>\n");
-	html_table(&t, d, "Pages of 4 KiB, each counted as often as it was captured");
+	html_table(&t, d, "Pages of 4 KiB, counted once for each capture");
 	html_column(&t, TERM_STREAM, "stream");
 	for (uint32_t i = 0; i < PAGE_STATES; i++)
 		html_column_of_numbers(&t, terms[i], page_state_name(i));

@@ -131,7 +131,7 @@ static void put_scan(struct doc *d, const struct report_run *r)
 			     (uint64_t)missed, missed == 1 ? "was" : "were");
 		if (unlisted > 0)
 			glossary_say(d,
-				     " Of %" PRIu64 " more it is not known whether the list has "
+				     " For %" PRIu64 " more it is not known whether the list has "
 				     "them, because the list is incomplete.",
 				     (uint64_t)unlisted);
 	}
@@ -186,7 +186,7 @@ static void put_advice(struct doc *d, const struct smear *s)
 	static const char *const text[COHORTS] = {
 		[COHORT_ENDED] = "ended between the passes",
 		[COHORT_BORN] = "were born between the passes",
-		[COHORT_OTHER_ROOT] = "have a root page that is something else in the image",
+		[COHORT_OTHER_ROOT] = "have a root page that holds something else in the image",
 		[COHORT_TORN] = "have torn tables in the image; pages below these",
 	};
 	char advice[SMEAR_ADVICE_MAX];
@@ -477,8 +477,8 @@ static void put_process_table(struct doc *d, const struct smear *s)
 		return;
 	}
 	html_table(&t, d,
-		   s->still ? "Pages of 4 KiB by the image's own tables; processes that lack the "
-			      "most first"
+		   s->still ? "Pages of 4 KiB by the image's own tables; processes with the most "
+			      "missing pages first"
 			    : "Pages of 4 KiB by the image's own tables");
 	put_process_columns(&t, s->still);
 	html_table_body(&t);
@@ -495,7 +495,8 @@ static void put_rest_note(struct doc *d, const struct smear *s, const char *by)
 		     by);
 	if (s->count > PAGE_PROCESSES)
 		glossary_say(d,
-			     " The last bar sums up the %" PRIu64 " that have no bar of their own.",
+			     " The last bar is the sum of the %" PRIu64
+			     " without a bar of their own.",
 			     (uint64_t)s->count - PAGE_PROCESSES);
 	doc_put(d, "</figcaption>");
 	page_figure_end(d);

@@ -111,8 +111,8 @@ static void put_gaps(struct doc *d, const struct report_run *r)
 static void put_seal(struct doc *d, const struct report_run *r)
 {
 	if (r->sealed_later)
-		doc_put(d, "<p>The container was not sealed by the acquisition, but later. Nothing "
-			   "proves what happened to it in between. ");
+		doc_put(d, "<p>The container was not sealed by the acquisition but later. Nothing "
+			   "shows what happened to it in between. ");
 	else
 		doc_put(d, "<p>The container is sealed. ");
 	doc_put(d, r->checked ? "All its hashes were checked and match.</p>"

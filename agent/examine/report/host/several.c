@@ -278,7 +278,7 @@ static void put_curves(struct doc *d, const struct report_run *runs, size_t coun
 	doc_put(d, " of each page.</p>\n");
 	put_figure(d, runs, count, figure_of_curves,
 		   "The further left a line rises, the closer together entries and contents were "
-		   "read. Lines are exact at every doubling of time, and straight in between.");
+		   "read. Lines are exact at each doubling of time and straight in between.");
 	put_figure(d, runs, count, figure_of_spread,
 		   "Acquisitions with the same name share a line.");
 	doc_put(d, "<details><summary>The same as histograms</summary>\n");

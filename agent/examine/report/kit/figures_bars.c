@@ -197,7 +197,7 @@ static void draw_scale(struct doc *d, uint64_t most, double y)
 	}
 	svg_text(d, x, y, "start", "soft", "pages");
 	svg_text(d, MATRIX_LEFT, y + 19, "start", "soft",
-		 "colour by the logarithm of the number; framed: the state is the same");
+		 "colour: the logarithm of the number; frame: the state is the same");
 }
 
 static void draw_matrix(struct doc *d, const struct figure_matrix *f, enum svg_form form)

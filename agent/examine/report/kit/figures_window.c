@@ -204,7 +204,7 @@ void figure_windows(struct doc *d, const struct figure_window *at, size_t count,
 	const double most = fmax(1.08 * highest_share(at, count), 1), pitch = panel_pitch(form);
 
 	svg_begin(d, form, svg_form_width(form), (double)count * pitch - PANEL_BELOW + AXIS_HEIGHT,
-		  "How mapping windows are distributed");
+		  "Distribution of mapping windows");
 	for (size_t i = 0; i < count; i++)
 		draw_panel(d, &at[i], &x, head_height(form) + (double)i * pitch, most,
 			   i + 1 == count, form);

@@ -127,7 +127,7 @@ static void put_more(struct doc *d, const struct report_process *r)
 		return;
 	doc_put(d, "<p>");
 	doc_count(d, r->n_heaps - PROCESS_HEAPS);
-	doc_put(d, " more heaps: <code>ramseal heap</code> lists all of them.</p>\n");
+	doc_put(d, " more heaps: <code>ramseal heap</code> lists them all.</p>\n");
 }
 
 static void put_walks(struct doc *d, const struct report_process *r)
@@ -176,7 +176,7 @@ void section_heaps(struct doc *d, const struct report_process *r)
 {
 	if (heaps_list_lost(r->heaps))
 		doc_put(d, "<p>The process's list of heaps cannot be read to its end: there may be "
-			   "more heaps than those that were found by their look.</p>\n");
+			   "more heaps than those found by their contents.</p>\n");
 	if (!r->n_heaps) {
 		doc_put(d, "<p>No heap was found.</p>\n");
 		return;

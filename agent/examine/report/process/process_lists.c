@@ -76,7 +76,7 @@ static void put_modules_table(struct doc *d, const struct report_process *r, boo
 		return;
 	doc_put(d, "<p>");
 	doc_count(d, all - shown);
-	doc_put(d, " more: <code>ramseal process</code> lists all of them.</p>\n");
+	doc_put(d, " more: <code>ramseal process</code> lists them all.</p>\n");
 }
 
 static void put_list_end(struct doc *d, const char *what, enum list_end end)
@@ -92,18 +92,15 @@ void section_modules(struct doc *d, const struct report_process *r)
 	const size_t findings = count_module_findings(r);
 
 	if (r->facts->no_peb)
-		doc_put(d,
-			"<p>It has no PEB, and so no loader that keeps a list of modules.</p>\n");
+		doc_put(d, "<p>It has no PEB, so no loader keeps a list of its modules.</p>\n");
 	else
 		put_list_end(d, "The loader's list", r->modules.end);
 	if (r->facts->wow64)
 		put_list_end(d, "The loader's list of 32-bit modules", r->modules.narrow_end);
 	if (!r->know_mapped)
-		doc_put(d, "<p>Address ranges are lost: images that are mapped there are not "
-			   "known.</p>\n");
+		doc_put(d, "<p>Address ranges are lost: images mapped there are not known.</p>\n");
 	if (findings) {
-		doc_put(d, "<p>What only one of the loader's list and the mapped images knows:"
-			   "</p>\n");
+		doc_put(d, "<p>Only in the loader's list, or only among the mapped images:</p>\n");
 		put_modules_table(d, r, true);
 	} else if (r->know_mapped && r->know_listed) {
 		doc_put(d, "<p>The loader's list and the mapped images agree.</p>\n");
@@ -132,8 +129,7 @@ static void put_code(struct html_table *t, const struct report_process *r, bool 
 	if (*place) {
 		html_strange(t->d, place);
 	} else if (has) {
-		doc_printf(t->d,
-			   "<span class=\"mono\">0x%" PRIx64 "</span>, in no module that was found",
+		doc_printf(t->d, "<span class=\"mono\">0x%" PRIx64 "</span>, in no known module",
 			   va);
 	} else {
 		doc_put(t->d, "-");
@@ -189,5 +185,5 @@ void section_threads(struct doc *d, const struct report_process *r)
 		return;
 	doc_put(d, "<p>");
 	doc_count(d, r->threads.count - shown);
-	doc_put(d, " more: <code>ramseal process</code> lists all of them.</p>\n");
+	doc_put(d, " more: <code>ramseal process</code> lists them all.</p>\n");
 }

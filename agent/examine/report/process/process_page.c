@@ -25,7 +25,7 @@ static const struct {
 	void (*put)(struct doc *d, const struct report_process *r);
 } sections[] = {
 	{ "map", "Its addresses, and where their pages are", false, has_ranges, section_map },
-	{ "trust", "What can be relied on", true, has_trust, section_trust },
+	{ "trust", "What is reliable", true, has_trust, section_trust },
 	{ "heaps", "Heaps", .put = section_heaps },
 	{ "modules", "Modules", .put = section_modules },
 	{ "threads", "Threads", .put = section_threads },
@@ -106,10 +106,9 @@ void section_who(struct doc *d, const struct report_process *r)
 	doc_put(d, copy_name(r->copy));
 	html_fact_end(d);
 	html_fact(d, "container", r->path);
-	doc_put(d,
-		"</tbody></table>\n<p class=\"soft\">Image and command line are as the process "
-		"has them, which it can change. The hashes of the container were not all checked "
-		"for this page: <code>ramseal verify</code> does that.</p>\n");
+	doc_put(d, "</tbody></table>\n<p class=\"soft\">Image and command line come from the "
+		   "process itself, which can change them. Not all hashes of the container were "
+		   "checked for this page; <code>ramseal verify</code> checks them.</p>\n");
 }
 
 /*
@@ -216,8 +215,8 @@ static void put_kept(struct doc *d, const struct report_process *r, const struct
 	doc_put(d, ".");
 	if (x->lost)
 		put_page_count(d, x->lost,
-			       " is not: it is known where it was, and that was not captured.",
-			       " are not: it is known where they were, and that was not captured.");
+			       " is not: it is known where it was, but that was not captured.",
+			       " are not: it is known where they were, but that was not captured.");
 	if (x->compressed)
 		put_page_count(
 			d, x->compressed,
@@ -226,8 +225,8 @@ static void put_kept(struct doc *d, const struct report_process *r, const struct
 			" are in Windows' store of compressed memory, which this page does not "
 			"look into.");
 	if (x->unknown)
-		put_page_count(d, x->unknown, " has tables that are lost: nothing is known of it.",
-			       " have tables that are lost: nothing is known of them.");
+		put_page_count(d, x->unknown, " has lost tables: nothing is known about it.",
+			       " have lost tables: nothing is known about them.");
 	doc_put(d, "</p>");
 }
 
@@ -238,8 +237,8 @@ static void put_kept_trust(struct doc *d, const struct report_process *r,
 		return;
 	doc_put(d, "<p>");
 	if (r->still) {
-		doc_put(d, "The source was an image: how far its pages belong together, nobody can "
-			   "say.");
+		doc_put(d, "The source was an image: it is not known whether its pages match its "
+			   "page tables.");
 	} else {
 		doc_put(d, "Of those in the container, ");
 		doc_count(d, x->trust[TRUST_SAFE]);
@@ -281,23 +280,22 @@ static void put_limits(struct doc *d, const struct report_process *r)
 	for (size_t i = 0; i < r->n_heaps; i++)
 		lost += heap_stats_lost(&r->stats[i]);
 	if (!r->know_mapped) {
-		doc_put(d, "<p>The tree of its address ranges is not whole: ");
+		doc_put(d, "<p>The tree of its address ranges is incomplete: ");
 		doc_count(d, l->count);
 		if (l->has_expected) {
 			doc_put(d, " of ");
 			doc_count(d, l->expected);
 		}
-		doc_put(d, " were found. Pages in the others are in none of these numbers.</p>");
+		doc_put(d, " were found. These numbers leave out pages in the others.</p>");
 	}
 	if (heaps_list_lost(r->heaps))
-		doc_put(d,
-			"<p>Its list of heaps cannot be read to its end: there may be heaps that "
-			"were not found.</p>");
+		doc_put(d, "<p>Its list of heaps cannot be read to its end: some heaps may not "
+			   "have been found.</p>");
 	if (lost) {
 		doc_put(d, "<p>In its heaps, ");
 		doc_size(d, lost);
-		doc_put(d, " may hold blocks that could not be read; the <a href=\"#heaps\">"
-			   "heaps</a> say where.</p>");
+		doc_put(d, " may hold blocks that could not be read; see <a "
+			   "href=\"#heaps\">heaps</a>.</p>");
 	}
 	if (!report_process_has_lists(r))
 		doc_put(d, "<p>Its lists of <a href=\"#modules\">modules</a> or <a "
@@ -324,7 +322,7 @@ static void put_findings(struct doc *d, const struct report_process *r)
 		doc_put(d, "<p>Finding: ");
 		doc_count(d, modules);
 		doc_put(d, modules == 1 ? " module is" : " modules are");
-		doc_put(d, " known to only one of the loader's list and the mapped images; see <a "
+		doc_put(d, " only in the loader's list or only among the mapped images; see <a "
 			   "href=\"#modules\">modules</a>.</p>");
 	}
 	if (heaps) {

@@ -65,13 +65,13 @@ static void put_caption(struct doc *d, const struct report_process *r)
 
 	doc_put(d, "<figcaption>Each block is an ");
 	glossary_link(d, TERM_VAD, "address range");
-	doc_put(d, ", addresses rise from left to right, row by row, and it stands in the lane of "
-		   "its ");
+	doc_put(d, "; addresses rise from left to right, row by row, and each block is in the lane "
+		   "of its ");
 	glossary_link(d, TERM_REGION, "kind");
-	doc_put(d, ". It is wider the more pages it has, by the logarithm. It is filled with the "
-		   "states of its pages, each by its share; what stays empty is only reserved. An "
-		   "address stands where a row begins, and where at least 1 GiB of addresses lies "
-		   "between two ranges.");
+	doc_put(d,
+		". Its width is the logarithm of its number of pages. It is filled with the states "
+		"of its pages by their share; the empty part is only reserved. An address is shown "
+		"where a row begins, and where two ranges are at least 1 GiB apart.");
 	if (wide > 1)
 		doc_printf(d, " Up to %zu neighbouring ranges share a column.", wide);
 	else if (narrow > 1)
@@ -142,7 +142,7 @@ static void put_range_row(struct counts_table *t, const struct report_process *r
 	} else if (v->lost_part) {
 		doc_put(d, ", what is mapped cannot be read");
 	}
-	doc_put(d, v->torn ? ", its parent in the tree is another one</span>" : "</span>");
+	doc_put(d, v->torn ? ", its parent in the tree is a different one</span>" : "</span>");
 	html_cell_end(&t->t);
 	counts_row(t, &r->pages.each[i]);
 }
@@ -169,7 +169,7 @@ static void put_ranges(struct doc *d, const struct report_process *r)
 	}
 	counts_table_end(&t);
 	if (shown < r->vads->count)
-		doc_put(d, "<p><code>ramseal vad --pages</code> lists all of them.</p>\n");
+		doc_put(d, "<p><code>ramseal vad --pages</code> lists them all.</p>\n");
 	doc_put(d, "</details>\n");
 }
 
@@ -180,7 +180,7 @@ static void put_left_out(struct doc *d, const struct report_process *r)
 	for (size_t i = 0; i < PAGES_STATES; i++) {
 		if (r->pages.total.state[i])
 			continue;
-		doc_put(d, any ? ", " : "<p class=\"soft\">No page was seen that is: ");
+		doc_put(d, any ? ", " : "<p class=\"soft\">No page was found that is: ");
 		doc_put(d, map_state_text((enum pages_state)i));
 		any = true;
 	}
@@ -255,7 +255,7 @@ void section_trust(struct doc *d, const struct report_process *r)
 	struct svg_legend legend[KEPTS];
 	struct figure_bar at[REGIONS] = { 0 };
 	struct figure_bars f = {
-		.title = "Pages with data, by what they can be relied on for",
+		.title = "Pages with data, by how reliable they are",
 		.unit = "pages of 4 KiB with data",
 		.series = legend,
 		.at = at,
@@ -285,6 +285,6 @@ void section_trust(struct doc *d, const struct report_process *r)
 	glossary_link(d, TERM_SAFE, "safe");
 	doc_put(d, ": what was captured there belonged to the process. ");
 	glossary_link(d, TERM_RISK, "at risk");
-	doc_put(d, ": it may be something else; a page that only a prototype entry leads to, as "
-		   "several processes share them, always counts so.</figcaption></figure>\n");
+	doc_put(d, ": it may be something else; a page that only a prototype entry leads to, which "
+		   "several processes share, always counts as such.</figcaption></figure>\n");
 }
