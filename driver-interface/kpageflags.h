@@ -5,8 +5,8 @@
  *
  *	HWPOISON  since 2.6.32: the hardware has lost its content. Reading it raises a machine
  *	          check, which in the kernel's own code can stop the machine.
- *	NOPAGE    since 2.6.32: no online page. RAM that was added and is not used yet, or is to
- *	          be taken away: /proc/iomem names it all the same.
+ *	NOPAGE    since 2.6.32: no online page. RAM that was added and is not used yet, or is
+ *	          about to be removed: /proc/iomem still lists it.
  *	OFFLINE   since 5.2, before that BALLOON in the same place: given back to the hypervisor
  *	          (virtio-balloon since 5.2, VMware, Hyper-V and Xen balloons, the unplugged parts
  *	          of virtio-mem since 5.8). Reading it yields zeros, takes memory from the host, or

@@ -29,8 +29,8 @@ struct skew {
 
 /*
  * `module`: only LiME's module writes such a file. The differences:
- * - AVML takes the last address of /proc/iomem for the one behind it (src/iomem.rs), and so its
- *   ranges end one byte before they should;
+ * - AVML takes the last address in /proc/iomem for the end after it (src/iomem.rs), so its ranges
+ *   end one byte too early;
  * - what LiME's module writes for a part of a page at the end is zeros;
  * - zeros end where pages do, and so does whatever else has a page of its own. If that is
  * inconclusive, LiME's format is assumed to be from LiME.

@@ -9,7 +9,7 @@
 #include "agent/shared/container/container.h"
 
 struct export_plan {
-	const struct cli *cli; /* its first operand is the container, */
+	const struct cli *cli; /* its first operand is the container */
 	struct container *in;  /* this one */
 	const struct image_options *image;
 	const char *output;
@@ -24,26 +24,26 @@ struct export_plan {
 enum status export_stream(const struct export_plan *plan, struct err *e);
 
 /*
- * The addresses that an image of a paged stream has pages for, tidy: those that were captured, and
- * of memory those that were to be. Zero-initialise `ret`.
+ * The addresses of all pages in an image of a paged stream, tidy: captured ones and, for memory,
+ * those that should have been. Zero-initialise `ret`.
  */
 enum status export_ranges(const struct container *c, uint32_t stream, struct range_list *ret,
 			  struct err *e);
 
 /*
- * In bytes. A file may end in a hole that no extent covers: its metadata knows its size. `ranges`
- * as export_ranges() has them.
+ * In bytes. A file may end in a hole that no extent covers: its size is in its metadata. `ranges`
+ * as from export_ranges().
  */
 uint64_t export_file_size(const struct rsz_stream_info *s, const struct range_list *ranges);
 
-/* What is known of a stream beside its bytes, for summaries: {"name":, "kind":, "metadata":}. */
+/* A stream without its bytes, for summaries: {"name":, "kind":, "metadata":}. */
 json_t *export_stream_json(const struct rsz_stream_info *s);
 
 /* {"container": `path`, "stream":, and what container_end_json() says} */
 json_t *export_origin_json(const struct container *c, const char *path,
 			   const struct rsz_stream_info *s);
 
-/* ST_CORRUPT if the container is not sealed: what it holds was exported all the same. */
+/* ST_CORRUPT if the container is not sealed, although its content was exported. */
 enum status export_check_end(const struct container *c, const char *path, struct err *e);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands with images have in common on the command line. A format has one row, in
- * image_options.c: its lines of --help, the options that it alone takes, and what has to be known
- * before it is written.
+ * Options shared by commands with images. Each format has one row in image_options.c: its lines of
+ * --help, its own options, and what must be known before it is written.
  */
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_OPTIONS_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_OPTIONS_H
@@ -17,21 +16,21 @@
 
 enum image_hash { IMAGE_HASH_SHA256, IMAGE_HASH_NONE };
 
-/* Of dmp and dmp-full. */
+/* For dmp and dmp-full. */
 struct dmp_options {
-	bool no_patch; /* all of memory as it was read */
+	bool no_patch; /* leave all memory as it was read */
 };
 
 struct image_options {
 	const struct image_format *format; /* NULL: no image */
 	const char *gaps;
-	struct fill_pattern fill; /* length 0: texts that say so; not of what leaves gaps out */
+	struct fill_pattern fill; /* length 0: default texts; unused if gaps are left out */
 	size_t hash;              /* enum image_hash */
-	struct e01_settings e01;  /* but for the level, which is the command's */
+	struct e01_settings e01;  /* except the level, which is the command's */
 	struct dmp_options dmp;
 };
 
-/* For CLI_GROUP(…, struct image_options): of every image, and those that one format alone takes. */
+/* For CLI_GROUP(…, struct image_options): for all images, and for single formats. */
 extern const struct option_group image_option_group, image_format_option_group;
 
 /* OPTION_PARSED for `format`, `fill`, and an int of a level. */
@@ -40,14 +39,14 @@ enum status image_parse_fill(const char *text, void *at, struct err *e);
 enum status image_parse_level(const char *text, void *at, struct err *e);
 const char *image_suggest_format(size_t i);
 
-/* For --help of commands that write any of the formats. */
+/* For --help of commands that write all formats. */
 void image_put_notes(FILE *to);
 
-/* ST_USAGE if an option was given that the format (NULL: none) has no use for. */
+/* ST_USAGE if an option was given that the format (NULL: none) does not use. */
 enum status image_options_check(const struct cli *cli, const struct image_options *o,
 				struct err *e);
 
-/* Whose memory it is has to be found out first: image_kernel.h. */
+/* True if the kernel must be identified first: image_kernel.h. */
 bool image_wants_kernel(const struct image_format *f);
 
 #endif

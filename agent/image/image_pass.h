@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From pages to an image: read, encoded and judged through the pipeline, put in order of address.
- * Where pages come from is a struct image_pages: a container (export), or a source of memory
+ * Turns pages into an image: the pipeline reads, encodes and checks them, and they are put in order
+ * of address. Pages come from a struct image_pages: a container (export) or a source of memory
  * (acquire --format).
  */
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
@@ -14,46 +14,43 @@
 #include "formats/image/image.h"
 #include "formats/rsz/rsz_reader.h"
 
-/* What stands in an image where a page has no content: repeated over the page. */
+/* Fills a page without content in an image, repeatedly. */
 struct fill_pattern {
 	uint8_t bytes[16];
 	size_t length; /* 1..16 */
 };
 
-/*
- * What images show instead, unless somebody asks for another one: a text of sixteen characters, so
- * that it lines up in a hex dump.
- */
+/* The default patterns: texts of sixteen characters, so that they line up in a hex dump. */
 extern const struct fill_pattern image_unreadable_fill, image_skipped_fill;
-/* And for virtual memory that nothing is known of. */
+/* For virtual memory about which nothing is known. */
 extern const struct fill_pattern image_missing_fill;
 
 void image_fill_page(uint8_t *page, const struct fill_pattern *f);
 
-/* Fills the page with `unreadable` or `skipped`, if that is what it is; true if it did. */
+/* Fills the page with `unreadable` or `skipped` if it is such a page; true if so. */
 bool image_fill_gap(uint8_t *page, struct page_status s, const struct fill_pattern *unreadable,
 		    const struct fill_pattern *skipped);
 
-/* The error number of pages whose chunk is damaged, in lists of gaps. No system call has it. */
+/* The error number in lists of gaps for pages whose chunk is damaged. No system call uses it. */
 #define IMAGE_DAMAGED_CHUNK UINT32_MAX
 
 struct image_pages {
 	/*
-	 * Fills `data` and `status`. ST_CORRUPT: these pages are damaged, go on; what `e` says is
-	 * kept. ST_SOURCE_FAILED: the states are true, but there is no more to come. Any other
+	 * Fills `data` and `status`. ST_CORRUPT: these pages are damaged, go on; the message in `e`
+	 * is kept. ST_SOURCE_FAILED: the states are valid, but nothing more will come. Any other
 	 * failure ends the pass.
 	 */
 	enum status (*read)(struct image_pages *p, unsigned worker, uint64_t address, uint8_t *data,
 			    size_t pages, struct page_status *status, struct err *e);
 	/*
-	 * How many of the pages at `address` (there are `pages`) share their fate when something is
-	 * damaged: at least one. NULL if read() never says ST_CORRUPT.
+	 * How many of the `pages` pages at `address` are lost together when something is damaged:
+	 * at least one. NULL if read() never returns ST_CORRUPT.
 	 */
 	size_t (*together)(struct image_pages *p, uint64_t address, size_t pages);
-	struct pipeline_filler filler; /* who reads, where that is one thread */
-	/* True if it gave up a read: what was read into must stay. NULL: it never does. */
+	struct pipeline_filler filler; /* the reader, if that is one thread */
+	/* True if it gave up a read, so its buffer must stay. NULL: it never does. */
 	bool (*gave_up)(const struct image_pages *p);
-	bool parallel; /* read() may come from all workers at once, else it comes from one thread */
+	bool parallel; /* all workers may call read() at once; otherwise one thread calls it */
 };
 
 /* Pages of a stream of a container. */
@@ -62,7 +59,7 @@ struct container_pages {
 	const struct rsz_reader *reader;
 	uint32_t stream;
 	struct gather *gather;
-	struct rsz_times times[PIPELINE_WORKERS_MAX]; /* of what each worker has read */
+	struct rsz_times times[PIPELINE_WORKERS_MAX]; /* of the pages that each worker has read */
 };
 
 enum status container_pages_init(struct container_pages *p, const struct rsz_reader *r,
@@ -80,19 +77,22 @@ struct image_plan {
 
 /* Zero-initialise. */
 struct image_result {
-	struct tally tally; /* of all pages that the spec names, those that were not reached too */
-	/* Of the skipped ones: listed, but no gaps, because the file system shows zeros there. */
+	struct tally tally; /* of all pages in the spec, including those not reached */
+	/*
+	 * Skipped pages that are listed but are not gaps, because the file system shows zeros
+	 * there.
+	 */
 	uint64_t zeros_skipped;
-	uint64_t damaged; /* pages whose chunk failed its check; they count as unreadable, too */
+	uint64_t damaged; /* pages whose chunk failed its check; also counted as unreadable */
 	struct err why;   /* the first such failure */
 };
 
 void image_result_deinit(struct image_result *r);
 
 /*
- * ST_OK also with damaged chunks: their pages get the unreadable pattern, and are counted.
- * ST_INTERRUPTED or ST_SOURCE_FAILED: the image ends early, and pages that are not in it are
- * counted as skipped. In these three cases the writer is finished.
+ * ST_OK even with damaged chunks: their pages get the unreadable pattern and are counted.
+ * ST_INTERRUPTED or ST_SOURCE_FAILED: the image ends early, and missing pages are counted as
+ * skipped. In these three cases the writer is finished.
  */
 enum status image_pass(const struct image_plan *plan, struct image_result *ret, struct err *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where image_kernel.h and image_windows.h look for the kernel, and for how long. */
+/* Where image_kernel.h and image_windows.h search for the kernel, and for how long. */
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_SEARCH_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_SEARCH_H
 
@@ -10,9 +10,9 @@
 #include "agent/shared/paging/walk.h"
 
 /*
- * A container's physical memory: first the page tables as they were read by themselves, if there
- * are any, then the stream `memory`. Not to be moved. image_streams_deinit() in any case, before
- * the container is closed.
+ * A container's physical memory: first the separately read page tables, if there are any, then the
+ * stream `memory`. Must not be moved. image_streams_deinit() in any case, before the container is
+ * closed.
  */
 struct image_streams {
 	struct physmem_rsz mem;
@@ -25,16 +25,16 @@ void image_streams_deinit(struct image_streams *s);
 #define _cleanup_image_streams_ CLEANUP(image_streams_deinit)
 
 /*
- * Which pages of these ranges may tell of a kernel, sorted; all of them are read, by `threads`
- * threads. What is damaged or unreadable tells nothing. ST_OK also when interrupted. `ret` is
- * zero-initialised; candidates_deinit() in any case.
+ * Finds pages in these ranges that may identify a kernel, sorted; all pages are read, with
+ * `threads` threads. Damaged and unreadable pages are skipped. ST_OK even when interrupted. `ret`
+ * is zero-initialised; candidates_deinit() in any case.
  */
 enum status image_search_collect(struct image_pages *from, const struct range_list *ranges,
 				 unsigned threads, struct candidates *ret, struct err *e);
 
 /*
- * For `passes` over all pages of `ranges`, and what any kernel has of tables. It is over when we
- * are interrupted, and on a `live` machine after as long as its page tables may take.
+ * Enough for `passes` over all pages of `ranges` and the tables of any kernel. It ends when we are
+ * interrupted and, on a `live` machine, after the time limit for its page tables.
  */
 struct walk_budget image_search_budget(const struct range_list *ranges, unsigned passes, bool live);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Before a crash dump is written: which Windows it is of, what its header says, which pages are
- * there, and what debuggers need otherwise than it is in memory.
+ * Before a crash dump is written: identifies Windows, fills in the header, finds which pages exist,
+ * and which bytes debuggers need to be different from memory.
  */
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_WINDOWS_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_WINDOWS_H
@@ -12,7 +12,7 @@
 #include "agent/shared/kernel/dump_facts.h"
 #include "agent/shared/program/json.h"
 
-/* Not to be moved. Zero-initialise; image_windows_deinit() in any case. */
+/* Must not be moved. Zero-initialise; image_windows_deinit() in any case. */
 struct image_windows {
 	struct dump_facts dump;
 	struct range_list present; /* of a container: the pages that have content */
@@ -22,23 +22,22 @@ struct image_windows {
 bool image_is_dmp(const struct image_format *f);
 
 /*
- * Both: ST_INPUT if the memory is that of Linux; ST_OK if little or nothing was found, and what
- * that means for which tool is told; ST_NOMEM. `patch`: as dump_facts_init() has it.
+ * Both: ST_INPUT if the memory is from Linux; ST_OK if little or nothing was found, with a log line
+ * about what that means for which tool; ST_NOMEM. `patch` as in dump_facts_init().
  */
 
-/* Of the stream `memory` of a container; `ranges` are what the dump is to have. */
+/* From the stream `memory` of a container; `ranges` will be in the dump. */
 enum status image_windows_of_container(struct container *in, uint32_t memory,
 				       const struct range_list *ranges, bool patch,
 				       struct image_windows *ret, struct err *e);
-/* Of a source, which is read from the thread that calls. */
+/* From a source, which is read on the calling thread. */
 enum status image_windows_of_source(struct drv *source, bool patch, struct image_windows *ret,
 				    struct err *e);
 void image_windows_deinit(struct image_windows *w);
 
 /*
- * The bytes of a dump that are not those of the memory, for the list of gaps: [{"what":,
- * "address":, "bytes":, "original":, "written":}], in hexadecimal digits. Empty if there are none;
- * NULL if out of memory.
+ * Bytes of a dump that differ from memory, for the list of gaps: [{"what":, "address":, "bytes":,
+ * "original":, "written":}], in hexadecimal digits. Empty if there are none; NULL if out of memory.
  */
 json_t *image_patched_json(const struct dmp_kernel *k);
 

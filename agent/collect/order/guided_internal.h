@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What guided.c, which walks, shares with guided_frames.c, which captures what a group of tables
- * names, and with guided_tables.c, which reads the tables again.
+ * Shared by guided.c, which walks, guided_frames.c, which captures what a group of tables refers
+ * to, and guided_tables.c, which reads the tables again.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_ORDER_GUIDED_INTERNAL_H
 #define RAMSEAL_AGENT_COLLECT_ORDER_GUIDED_INTERNAL_H
@@ -12,23 +12,26 @@
 #include "agent/shared/kernel/prints.h"
 #include "agent/shared/paging/physmem.h"
 
-/* A page is captured so often at most, but for tables. */
+/* The most captures of a page, except tables. */
 #define CAPTURES       4
 
-/* Tables in one group. Sparse ones name few frames each, and a piece should be worth its record. */
+/*
+ * Tables in one group. Sparse tables refer to few frames each, and a piece should be worth its
+ * record.
+ */
 #define GROUP_TABLES   64
-/* A group is read when it has named so many pages: a chunk's worth. */
+/* A group is read when it refers to this many pages: a chunk's worth. */
 #define GROUP_PAGES    (STREAM_CHUNK / PAGE_SIZE)
 /* The last table of a group adds up to 512 runs, and all of them may change meanwhile. */
 #define GROUP_RUNS     (GROUP_PAGES + (size_t)TABLE_ENTRIES * GROUP_TABLES)
 
 /*
- * Tables whose slots are being read, to be read again behind them. When there are more, the oldest
- * are not: a disk that is too slow does not hold up the memory.
+ * Tables that wait for their slots, to be read again after them. If there are more, the oldest no
+ * longer wait, so that a slow disk does not delay the memory.
  */
 #define WAITING        256
 
-/* Tables that appeared in a table which had been gone through already. */
+/* Tables that appeared in a table already walked. */
 #define SUBTREES       64
 
 /* Pages that one entry of a level maps. */
@@ -38,7 +41,7 @@ enum step {
 	STEP_TABLES, /* fill the group */
 	STEP_FRAMES, /* read what it names */
 	STEP_CHECK,  /* read its tables again */
-	STEP_REST,   /* what no table names */
+	STEP_REST,   /* what no table refers to */
 };
 
 /* A table between its first reading and its last. */
@@ -47,17 +50,17 @@ struct table {
 	uint64_t pa;
 	uint64_t va;
 	uint16_t pass;    /* of its newest capture */
-	bool open;        /* it is to be read again */
+	bool open;        /* it must be read again */
 	unsigned waits;   /* how often it waited for slots */
-	uint32_t batch;   /* then: with whom */
-	uint64_t changed; /* entries, 8 for each bit, that are others than in the pass before */
+	uint32_t batch;   /* the batch it waits with */
+	uint64_t changed; /* entries (8 per bit) that differ from the pass before */
 	uint8_t bytes[PAGE_SIZE];
 };
 
 struct frame_run {
 	uint64_t pa;
 	uint64_t pages;
-	bool again; /* also if it was captured before: its entry is another one than then */
+	bool again; /* even if it was captured before, because its entry has changed */
 };
 
 struct group {
@@ -66,8 +69,8 @@ struct group {
 	struct frame_run *runs;
 	size_t n_runs;
 	uint64_t pages; /* of all runs, and slots */
-	size_t run;     /* the one that is being read, */
-	uint64_t page;  /* and the next page of it */
+	size_t run;     /* the one being read */
+	uint64_t page;  /* its next page */
 	unsigned round;
 };
 
@@ -82,17 +85,17 @@ struct guided_feed {
 	struct memory_result *result;
 	struct sweep sweep;
 	struct physmem_drv mem;
-	struct walk_set captured[CAPTURES]; /* at least once, twice, and so on */
+	struct walk_set captured[CAPTURES]; /* captured at least once, at least twice, and so on */
 	struct walk_set visited;
-	const struct table_prints *prints; /* NULL: what the pass before saw is unknown */
+	const struct table_prints *prints; /* from the pass before; NULL: unknown */
 	uint64_t again_left;               /* pages */
 
-	/* The walk, and the tables from its root to where it is, by level. */
+	/* The walk, and the tables on its current path, by level. */
 	enum status (*find_again)(struct drv *source, const struct discovery *earlier,
 				  struct discovery *ret, struct err *e);
 	const struct discovery *first;  /* of the pass before */
-	struct discovery again;         /* when those had been walked */
-	const struct discovery *spaces; /* whose turn it is */
+	struct discovery again;         /* found after the first ones were walked */
+	const struct discovery *spaces; /* the one being walked */
 	struct root_cursor roots;
 	struct walk_budget budget;
 	struct walk walk;
@@ -103,36 +106,36 @@ struct guided_feed {
 	size_t n_subtrees;
 
 	enum step step;
-	bool walked;      /* all tables have been */
-	bool rest_beside; /* workers read what is left */
-	bool group_full;  /* it is read before the walk goes on */
+	bool walked;      /* all tables are done */
+	bool rest_beside; /* workers read the rest */
+	bool group_full;  /* it must be read before the walk goes on */
 	struct group group;
 	struct stage stage;
 	struct stage_readers *readers; /* NULL: one thread reads */
-	struct batch before;           /* first readings, */
-	struct batch after;            /* and last ones: they go out behind the first */
+	struct batch before;           /* first readings */
+	struct batch after;            /* last readings, which are emitted after the first */
 	bool emitting;
 	struct slots *slots;   /* NULL: page files have their own time */
 	struct table *waiting; /* for slots, in the order of their batches */
 	size_t n_waiting;
 	uint32_t batches;
-	uint64_t slots_seen; /* when somebody last looked whether they wait for anything */
+	uint64_t slots_seen; /* when that was last checked */
 };
 
 /*
  * guided_frames.c
  */
 
-/* One capture more of a page. Returns how many there were, as far as they are counted. */
+/* Counts one more capture of a page. Returns the number of earlier ones, as far as counted. */
 unsigned guided__count_capture(struct guided_feed *f, uint64_t pa);
 
-/* Entry `i` of a table's page, with the frames that only the operating system sees. */
+/* Entry `i` of a table's page, including frames that only the operating system sees. */
 struct entry guided__judge(const struct guided_feed *f, const struct table *t, size_t i,
 			   const uint8_t *bytes);
-/* How many of its entries map something by themselves. */
+/* How many of its entries map something themselves. */
 size_t guided__own_entries(const struct guided_feed *f, const struct table *t);
 
-/* `again`: also if it was captured before. */
+/* `again`: even if it was captured before. */
 void guided__group_add_run(struct guided_feed *f, uint64_t va, uint64_t pa, uint64_t pages,
 			   bool again);
 void guided__group_add_leaves(struct guided_feed *f, struct table *t);
@@ -141,7 +144,7 @@ void guided__group_sort(struct group *g);
 void guided__group_clear_runs(struct group *g);
 bool guided__group_is_full(const struct guided_feed *f);
 
-/* Captures what the group names, as far as it fits on the stage. */
+/* Captures what the group refers to, as far as it fits on the stage. */
 void guided__read_frames(struct guided_feed *f);
 
 /*
@@ -150,14 +153,14 @@ void guided__read_frames(struct guided_feed *f);
 
 void guided__add_reading(struct batch *b, const struct table *t, const struct physmem_page *when,
 			 enum rsz_reason reason);
-/* Reads the group's open tables again. True if there is something new to be read for them. */
+/* Reads the group's open tables again. True if they now need something new. */
 bool guided__check_tables(struct guided_feed *f);
 
-/* Asks for the slots that the group names. False: none are to come. */
+/* Asks for the slots that the group refers to. False: none will come. */
 bool guided__want_slots(struct guided_feed *f);
 /* Puts the group aside until they have come. */
 void guided__wait_for_slots(struct guided_feed *f);
-/* The empty group becomes one whose slots have come. False: there is none. */
+/* Fills the empty group with one whose slots have come. False: there is none. */
 bool guided__take_waiting(struct guided_feed *f);
 
 #endif

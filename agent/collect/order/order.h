@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order in which memory is read. Every page of the map is read at least once in each of them;
- * what differs is how long an entry of a page table and the frame that it names lie apart.
+ * The order in which memory is read. Each order reads every page of the map at least once; they
+ * differ in the time between a page-table entry and the frame that it refers to.
  *
  * An order is a feed of pieces (stream_pass.h). Most are one or two sweeps over the map; `guided`
- * goes through the page tables.
+ * walks the page tables.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_ORDER_ORDER_H
 #define RAMSEAL_AGENT_COLLECT_ORDER_ORDER_H
@@ -14,11 +14,11 @@
 struct order {
 	const char *name;
 	const char *summary; /* one line for --help */
-	/* It wants to know which pages are page tables: from the pass before the memory. */
+	/* It needs to know which pages are page tables, from the pass before the memory. */
 	bool wants_tables;
-	/* It wants the address spaces, from the same pass. */
+	/* It needs the address spaces from the same pass. */
 	bool wants_spaces;
-	/* It reads slots of page files behind the tables that name them: memory_plan.slots. */
+	/* It reads slots of page files after the tables that refer to them: memory_plan.slots. */
 	bool takes_slots;
 	/* *ret is for close(). `plan` and `result` are borrowed until then. */
 	enum status (*open)(const struct memory_plan *plan, struct memory_result *result,
@@ -31,7 +31,7 @@ extern const struct order *const orders[];
 
 const struct order *order_find(const char *name); /* NULL: there is none */
 
-/* What is taken where none is asked for, with address spaces and without. */
+/* The default, with and without address spaces. */
 const struct order *order_default(bool spaces);
 
 extern const struct order linear_order, tables_first_order, tables_last_order, guided_order;

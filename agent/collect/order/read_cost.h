@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a read costs: so much for the request, and so much for each page of it, by the reads that
- * there have been. So it is known whether what lies between two places that are wanted is better
- * read with them, and dropped, than left out by a request more. A driver that is asked by system
- * calls takes some pages' time for each request; a slow link to a machine hardly any.
+ * The cost of a read, per request and per page, measured from earlier reads. It decides whether a
+ * gap between two wanted places is read along and dropped, or skipped with another request. A
+ * request to a driver by a system call costs as much as several pages; one over a slow link costs
+ * hardly anything.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_ORDER_READ_COST_H
 #define RAMSEAL_AGENT_COLLECT_ORDER_READ_COST_H
@@ -20,12 +20,12 @@ struct read_cost {
 	int64_t pages_ns;
 };
 
-/* Reads of more than 256 pages say little of a request, and are left out. */
+/* Reads of more than 256 pages say little about a request and are ignored. */
 void read_cost_add(struct read_cost *c, size_t pages, uint64_t ns);
 
 /*
- * How many pages take no longer than a request does, at most `most`; `unknown` as long as there
- * were too few reads, or all of one length.
+ * How many pages take no longer than a request, at most `most`; `unknown` while there were too few
+ * reads, or all of the same length.
  */
 size_t read_cost_gap(const struct read_cost *c, size_t most, size_t unknown);
 

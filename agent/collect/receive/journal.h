@@ -13,8 +13,8 @@
 struct journal;
 
 /*
- * Makes the file with mode 0600, or goes on in one that is there: `fn` gets its lines first.
- * ST_OUTPUT also if another receiver has it.
+ * Creates the file with mode 0600, or continues an existing one, whose lines `fn` gets first.
+ * ST_OUTPUT, also if another receiver uses it.
  */
 enum status journal_open(const char *path, const struct disk *disk,
 			 enum status (*fn)(void *arg, json_t *line, struct err *e), void *arg,
@@ -23,10 +23,7 @@ void journal_close(struct journal *j); /* NULL is fine */
 
 uint64_t journal_size(const struct journal *j); /* bytes */
 
-/*
- * "time" and "event" are put in front. ST_OUTPUT: the line is not there, or this is the last that
- * is written.
- */
+/* Adds "time" and "event" at the front. ST_OUTPUT: the line was not written, or no more can be. */
 enum status journal_write(struct journal *j, const char *event, const struct json_field *fields,
 			  struct err *e);
 

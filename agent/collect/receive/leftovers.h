@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What receivers that were killed have left in the folder, and no upload of the log owns. */
+/* Files in the folder that killed receivers left and no upload in the log owns. */
 #ifndef RAMSEAL_AGENT_COLLECT_RECEIVE_LEFTOVERS_H
 #define RAMSEAL_AGENT_COLLECT_RECEIVE_LEFTOVERS_H
 
 #include "agent/collect/receive/upload.h"
 
-/* Least bytes that a file counts for; each file costs something. */
+/* The least that a file counts for, because each file costs something. */
 #define FILE_LEAST 4096
 
 /* The upload with this id, or NULL. */
 typedef const struct upload *leftovers_find(void *arg, const char *id);
 
 /*
- * Once, when all uploads are settled. Files without a byte go, and so do the states of what is
- * gone. Whatever holds bytes stays: it may be another log's. *ret: how many bytes these are, each
- * file with at least FILE_LEAST. ST_OUTPUT.
+ * Call once, when all uploads are settled. Removes empty files, and states of files that no longer
+ * exist. Files with bytes stay: they may belong to another log. *ret: their bytes, at least
+ * FILE_LEAST for each file. ST_OUTPUT.
  */
 enum status leftovers_settle(const char *dir, leftovers_find *find, void *arg, uint64_t *ret,
 			     struct err *e);
 
-/* Of a file; 0 also if it cannot be opened. */
+/* The size of a file; also 0 if it cannot be opened. */
 uint64_t leftovers_size_at(const char *path);
 
-/* False also if it cannot be opened, or somebody has it open: a receiver may be about to write. */
+/* Also false if it cannot be opened or is in use: a receiver may be about to write. */
 bool leftovers_is_empty(const char *path);
 
 #endif

@@ -11,25 +11,25 @@ struct receiver_options {
 	struct store_options store;
 	struct admission_options admission;
 	unsigned idle_s;
-	/* It ends after the first upload that became complete. */
+	/* End after the first completed upload. */
 	bool once;
 
 	/*
-	 * Who calls: makes a link of the socket, which is owned from now on, also after a failure.
-	 * *welcome: false of a key that is not to send. Any thread. tls_link_accept() of tls_link.h
-	 * is below it, and a caller who does not begin with TLS never gets there.
+	 * Identifies the caller: makes a link from the socket, which it owns from now on, even
+	 * after a failure. *welcome: false for a key that may not send. Any thread. It is called
+	 * only for callers that begin with TLS (see tls_link_accept() of tls_link.h).
 	 */
 	enum status (*accept)(void *arg, net_socket s, const struct link_options *o,
 			      struct link **ret, char ret_pin[static UPLOAD_PEER_SIZE],
 			      bool *welcome, struct err *e);
 	void *arg;
-	/* Called once it listens, with the address that it got. */
+	/* Called once it listens, with its address. */
 	void (*ready)(void *arg, const char *address);
 };
 
 /*
- * Until interrupted(), or `once`. Uploads that are under way then stay as they are.
- * ST_INTERRUPTED if some were; ST_OUTPUT, ST_USAGE.
+ * Runs until interrupted(), or for `once`. Running uploads then stay as they are. ST_INTERRUPTED if
+ * there were any; ST_OUTPUT, ST_USAGE.
  */
 enum status receiver_run(const struct receiver_options *o, struct err *e);
 

@@ -12,19 +12,19 @@
 struct session_options {
 	struct store *store;
 	struct store_peer peer;
-	bool unwelcome; /* it is told so, nothing that it says is read, and nothing is logged */
+	bool unwelcome; /* the sender is told so; nothing it sends is read, and nothing is logged */
 	unsigned idle_s;
-	/* Called once it has an upload, and once it has none any more; NULL. */
+	/* Called when it gets an upload and when it no longer has one; or NULL. */
 	void (*seated)(void *arg, bool is);
 	void *arg;
-	/* True: it makes way, also while a refusal is on its way to the sender; NULL: never. */
+	/* True: it makes way, even while a refusal is being sent; NULL: never. */
 	atomic_bool *dropped;
 };
 
 /*
- * Runs until the sender is done, gone, refused or told to go. The link is owned from now on;
- * its options.stop is asked, too. *evicted may be set from another thread; the link's stop() is to
- * be true then. ST_END: it never said HELLO in time.
+ * Runs until the sender is done, gone, refused or told to go. Owns the link from now on, and also
+ * checks its options.stop. Another thread may set *evicted; the link's stop() must then be true.
+ * ST_END: HELLO did not come in time.
  */
 enum status session_run(struct link *l, const struct session_options *o, atomic_bool *evicted);
 

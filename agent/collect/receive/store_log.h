@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of an upload stands in the log, and comes back from there; store.c's. */
+/* Writes uploads to the log and reads them back, for store.c. */
 #ifndef RAMSEAL_AGENT_COLLECT_RECEIVE_STORE_LOG_H
 #define RAMSEAL_AGENT_COLLECT_RECEIVE_STORE_LOG_H
 

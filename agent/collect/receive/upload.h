@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One upload: its file, what of that is durable, and what was found in it. It is one session's at a
- * time; whose, and which there are, is store.h's. PROTOCOL.md, section 4, has the files.
+ * One upload: its file, how much of it is durable, and what was found in it. One session owns it at
+ * a time; store.h manages that. PROTOCOL.md, section 4, describes the files.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_RECEIVE_UPLOAD_H
 #define RAMSEAL_AGENT_COLLECT_RECEIVE_UPLOAD_H
@@ -28,74 +28,72 @@ struct upload {
 	unsigned waited_for; /* sessions that wait to be its next owner */
 
 	/* store.c's: */
-	uint64_t counted;  /* bytes of it in what --max-total bounds */
-	uint64_t promised; /* bytes that there will be room for; 0: nothing was promised */
-	uint64_t logged;   /* bytes when the log last said that it broke off */
-	bool begun;        /* it has its files, and is in the log */
+	uint64_t counted;  /* its bytes in the sum that --max-total limits */
+	uint64_t promised; /* bytes for which space is reserved; 0: none */
+	uint64_t logged;   /* bytes when it was last logged as interrupted */
+	bool begun;        /* its files exist, and it is in the log */
 	const struct disk *disk;
 
 	char id[UPLOAD_ID_HEX];
 	char peer[UPLOAD_PEER_SIZE];
-	char address
-		[SOCKET_ADDRESS_MAX]; /* it began from there, as the log says; "": in this run */
+	char address[SOCKET_ADDRESS_MAX]; /* where it began, from the log; "": in this run */
 	char file[UPLOAD_FILE_SIZE];
-	char *path; /* of the file, when it is complete; before, ".partial" is behind it */
+	char *path; /* of the complete file; until then ".partial" follows */
 	char name[FRAME_NAME_MAX + 1];
-	uint64_t expected; /* bytes, as the sender says */
+	uint64_t expected; /* bytes, according to the sender */
 
-	bool complete; /* and `done` says as what; nothing below is there any more */
+	bool complete; /* `done` says as what; nothing below is valid any more */
 	struct frame_done done;
 
 	bool open;
-	int fd, state;              /* the file, and the one that says how much of it is durable */
+	int fd, state;              /* the file, and the one that says how much is durable */
 	uint64_t position, durable; /* bytes */
 	struct checker *checker;
-	bool ended; /* it was told that nothing is added */
+	bool ended; /* nothing more is added */
 };
 
-/* Makes both files; `u` has its id, file and path. ST_OUTPUT. */
+/* Creates both files; `u` has its id, file and path. ST_OUTPUT. */
 enum status upload_begin(struct upload *u, struct err *e);
 
 /*
- * Opens both again, drops what was not durable, and begins to hash and check anew. ST_OUTPUT; also
- * if less is there than was durable.
+ * Reopens both, drops what was not durable, and starts hashing and checking again. ST_OUTPUT, also
+ * if the file has less than was durable.
  */
 enum status upload_reopen(struct upload *u, struct err *e);
 
-/* What is open is closed; the files stay. */
+/* Closes what is open; the files stay. */
 void upload_close(struct upload *u);
 
-/*
- * That is all: from now on u->checker comes to its end, also while nobody sends. All of it is
- * durable.
- */
+/* Nothing follows: u->checker can now finish, even while nobody sends. Everything is durable. */
 void upload_end(struct upload *u);
 
 /*
- * At `position`, also behind what was an end. ST_OUTPUT: nothing was added; *full says whether it
- * was for want of room.
+ * Appends at `position`, even after upload_end(). ST_OUTPUT: nothing was added; *full says whether
+ * the disk was full.
  */
 enum status upload_append(struct upload *u, const void *p, size_t len, bool *full, struct err *e);
 
 /*
- * All of it becomes durable. ST_OUTPUT: what is behind `durable` may be lost, and it is closed, so
- * that the bytes must come once more. (Linux reports a page that could not be written once, and
- * counts it as clean then: a second fsync() would succeed. fsync(2), NOTES; Documentation/
+ * Makes everything durable. ST_OUTPUT: what follows `durable` may be lost, and the file is closed,
+ * so the bytes must be sent again. (Linux reports a page that could not be written only once, and
+ * then considers it clean: a second fsync() would succeed. fsync(2), NOTES; Documentation/
  * filesystems/vfs.rst, "Handling errors during writeback", Linux 6.1.)
  */
 enum status upload_sync(struct upload *u, struct err *e);
 
-/* The file gets its name, upload_choose_name(), and the state file goes. Closes both. */
+/* Names the file by upload_choose_name() and removes the state file. Closes both. */
 enum status upload_name(struct upload *u, enum finding v, struct err *e);
 
-/* What the name will be. */
+/* The file's final name. */
 void upload_choose_name(const struct upload *u, enum finding v, char ret[static UPLOAD_FILE_SIZE]);
 
-/* The digits of a root, in `text`; NULL for zeros: there is none (no container, or damaged). */
+/*
+ * The digits of a root, in `text`; NULL for zeros, if there is no root (no container, or damaged).
+ */
 const char *upload_root_text(const uint8_t root[static SHA256_SIZE],
 			     char text[static SHA256_HEX_SIZE]);
 
-/* Both files go, of an upload that holds nothing. */
+/* Removes both files of an empty upload. */
 void upload_remove(struct upload *u);
 
 #endif

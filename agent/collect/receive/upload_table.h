@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All uploads that a receiver knows: over the years there may be very many. */
+/* All uploads that a receiver knows; over the years there may be very many. */
 #ifndef RAMSEAL_AGENT_COLLECT_RECEIVE_UPLOAD_TABLE_H
 #define RAMSEAL_AGENT_COLLECT_RECEIVE_UPLOAD_TABLE_H
 
@@ -9,17 +9,17 @@ struct upload_table {
 	struct upload *first; /* all of them, the newest first: upload.next */
 	struct upload **chains;
 	size_t n, n_chains;
-	uint64_t seed[2]; /* who sends draws the ids: he is not to know which are in one chain */
+	uint64_t seed[2]; /* senders choose the ids, so they must not know which share a chain */
 };
 
 enum status upload_table_init(struct upload_table *t, struct err *e);
-/* The uploads are freed, too. Fine on { 0 }. */
+/* Also frees the uploads. Fine on { 0 }. */
 void upload_table_deinit(struct upload_table *t);
 
-/* NULL: there is none. */
+/* NULL: none. */
 struct upload *upload_table_find(const struct upload_table *t, const char *id);
 
-/* `u` has an id that is not in it; owned from now on. Only ST_NOMEM. */
+/* `u` has a new id, and is owned from now on. Only ST_NOMEM. */
 enum status upload_table_add(struct upload_table *t, struct upload *u, struct err *e);
 
 /* Frees it, and closes what is open. */
