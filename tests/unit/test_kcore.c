@@ -537,8 +537,7 @@ TEST(memory_is_read_in_spite_of_such_flags)
 	d = open_image("kcore", &i);
 	kpageflags_set_path(NULL);
 	check_ram(d);
-	CHECK_HAS(d->info.odd,
-		  "/proc/kpageflags has flags that no kernel sets, so it is ignored");
+	CHECK_HAS(d->info.odd, "/proc/kpageflags has flags that no kernel sets, so it is ignored");
 	assert_true(d->info.silent && !d->info.withholds);
 	drv_close(d);
 	image_free(&i);
