@@ -571,7 +571,7 @@ static void read_anything(struct drv *d, uint64_t addr, size_t pages)
 	free(s);
 }
 
-/* The walk leads on to a header, or to the end, and nothing but memory shows that one is missing. */
+/* The walk leads on to a header, or to the end, and only memory shows that one is missing. */
 TEST(a_lime_record_that_lacks_what_the_next_one_has_is_noticed)
 {
 	for (unsigned k = 0; k < 4; k++) {
