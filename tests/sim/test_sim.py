@@ -358,7 +358,7 @@ class PageFiles(Case):
         self.assertGreater(sums['at-risk'], 1000)
         self.assertEqual(sums['safe'], 0)
         told = run(RAMSEAL, 'smear', self.path('a.rsz')).stdout.decode()
-        self.assertIn('page file 0 is not pagefile.sys, but pagefile.sys (2)', told)
+        self.assertIn('page file 0 is not pagefile.sys but pagefile.sys (2)', told)
         told = run(RAMSEAL, 'info', self.path('a.rsz')).stdout.decode()
         self.assertIn('The content of a page file contradicts its number', told)
         run(RAMSEAL, 'report', '-q', self.path('a.rsz'), '-o', self.path('a.html'), check=True)
