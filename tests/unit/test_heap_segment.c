@@ -542,6 +542,55 @@ TEST(what_no_layout_fits_is_refused_by_the_check_that_failed)
 	}
 }
 
+TEST(a_second_context_may_not_be_set_up)
+{
+	for (size_t k = 0; k < SIGNED_KINDS; k++) {
+		struct setup *s = malloc(sizeof(*s));
+		const uint64_t second = HEAP + kinds[k].contexts + kinds[k].c->size;
+
+		assert_non_null(s);
+		init(s, &kinds[k]);
+		if (kinds[k].c->size) {
+			sparse_u64(&s->memory, second, 0);
+			sparse_u64(&s->memory, second + kinds[k].c->heap, 0);
+			s->truths -= 2 + 3; /* what the large segment has, and large blocks */
+			memmove(&s->truth[s->truths], &s->truth[s->truths + 2],
+				3 * sizeof(s->truth[0]));
+			s->truths += 3;
+		}
+		list(s);
+		assert_string_equal(s->info.layout, kinds[k].name);
+		assert_int_equal(invented(s), 0);
+		assert_int_equal(s->count, s->truths);
+		deinit(s);
+		free(s);
+	}
+}
+
+/* The head of one build, and segments of another: nothing of it is believed. */
+TEST(segments_that_deny_the_layout_are_refused)
+{
+	const struct kind mixed[] = {
+		{ "17134", &c17134, &r14393, 0x70, 0x188, 0x200, 0x50, 0x22, 0x30, SIGNED, false },
+		{ "14393", &none, &r16299, 0, 0xb0, 0x120, 0x38, 0x22, 0x30, SIGNED, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(mixed); i++) {
+		struct setup *s = malloc(sizeof(*s));
+
+		assert_non_null(s);
+		init(s, &mixed[i]);
+		list(s);
+		assert_int_equal(s->info.refused, REFUSED_RANGES);
+		assert_string_equal(s->info.nearest, mixed[i].name);
+		assert_null(s->info.layout);
+		assert_int_equal(s->count, 0);
+		assert_false(heap_is_had(&s->info, &s->stats));
+		deinit(s);
+		free(s);
+	}
+}
+
 /* A key that is another one than what makes the blocks is no key of theirs. */
 TEST(subsegments_that_no_key_explains_are_refused)
 {
@@ -728,6 +777,8 @@ int main(void)
 		cmocka_unit_test(large_blocks_that_nothing_leads_to_are_not_had),
 		cmocka_unit_test(without_any_head_the_key_comes_from_chunks),
 		cmocka_unit_test(what_no_layout_fits_is_refused_by_the_check_that_failed),
+		cmocka_unit_test(a_second_context_may_not_be_set_up),
+		cmocka_unit_test(segments_that_deny_the_layout_are_refused),
 		cmocka_unit_test(subsegments_that_no_key_explains_are_refused),
 		cmocka_unit_test(blocks_with_a_header_before_their_data),
 		cmocka_unit_test(some_blocks_that_begin_with_the_word_have_no_header),

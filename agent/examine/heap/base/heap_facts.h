@@ -87,6 +87,7 @@ const char *heap_key_name(enum heap_key k);
 	X(REFUSED_CONTEXT, "no segment context names the heap where a known build has one")        \
 	X(REFUSED_PARTS, "VsContext or LfhContext is not where a known build has it")              \
 	X(REFUSED_UNITS, "the mask of a segment context does not fit its units")                   \
+	X(REFUSED_RANGES, "most of its segments' page ranges are of no known kind or size")        \
 	X(REFUSED_HEADERS,                                                                         \
 	  "its header is not right under its key, nor do chunks agree on another")                 \
 	X(REFUSED_CHUNKS, "no key explains its chunks of variable size")                           \

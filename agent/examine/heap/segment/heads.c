@@ -41,7 +41,13 @@ static enum heap_refusal read_segment_context(struct heap_pages *p, uint64_t hea
 	const uint8_t *how;
 
 	if (!heap__u64(p, at, &mask) || !heap__u64(p, at + x->vs, &vs) ||
-	    !heap__u64(p, at + x->lfh, &lfh) || !heap__u64(p, at + x->heap, &back) || back != heap)
+	    !heap__u64(p, at + x->lfh, &lfh) || !heap__u64(p, at + x->heap, &back))
+		return REFUSED_CONTEXT;
+	if (i && !mask && !back) { /* of a heap that has no large segments yet */
+		*ret = (struct segment_context){ 0 };
+		return REFUSED_NOTHING;
+	}
+	if (back != heap)
 		return REFUSED_CONTEXT;
 	if ((vs && vs != heap + l->vs) || (lfh && lfh != heap + l->lfh) || (!i && (!vs || !lfh)))
 		return REFUSED_PARTS;
@@ -348,10 +354,16 @@ static void tell_infos(struct heaps *h, const struct segment_state *s)
 			if (s->heaps[k].address != info->address)
 				continue;
 			info->layout = s->guessed ? NULL : s->heaps[k].l->name;
-			if (s->has_vs && !s->has_key)
+			if (s->heaps[k].misread) {
+				info->layout = NULL;
+				info->nearest = s->heaps[k].l->name;
+				info->refused = REFUSED_RANGES;
+				info->experimental = true;
+			} else if (s->has_vs && !s->has_key) {
 				info->refused = REFUSED_CHUNKS;
-			else if (s->has_lfh && !s->has_lfh_key)
+			} else if (s->has_lfh && !s->has_lfh_key) {
 				info->refused = REFUSED_OFFSETS;
+			}
 			if (!s->has_key)
 				continue;
 			info->key_from = KEY_RECOVERED;
@@ -389,6 +401,7 @@ enum status heap__find_segment_heaps(struct heaps *h, struct err *e)
 		st = try_page_segments(h, s, e);
 		drop_overlapping_page_segments(s);
 	}
+	segment__refuse_misread(h);
 	if (!st && s->segment_count)
 		st = segment__find_lfh_key(h, e);
 	tell_infos(h, s);

@@ -83,6 +83,7 @@ struct segment_heap {
 	uint64_t address;
 	const struct segment_layout *l;
 	struct segment_context contexts[SEGMENT_CONTEXTS];
+	bool misread; /* its segments deny the layout */
 };
 
 struct page_segment {
@@ -191,6 +192,8 @@ struct segment_context segment__usual_context(uint64_t heap, const struct segmen
 /* The same of the LFH, once all segments are known. */
 enum status segment__find_lfh_key(struct heaps *h, struct err *e);
 
+/* Takes the segments from a heap whose layout they deny, once all are known. */
+void segment__refuse_misread(struct heaps *h);
 /* Whether blocks are padded, by those of all heaps, once all keys are known. */
 enum status segment__find_padding(struct heaps *h, struct err *e);
 /* Moves a busy block's address behind its padding. */
