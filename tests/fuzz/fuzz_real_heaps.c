@@ -4,8 +4,8 @@
  * them in number those that Windows' ntdll made, where these are at hand (tests/gen/real_heaps.h);
  * the input has no byte of them. Walks end, tell of nothing outside the process's half, and of each
  * block that it fits in what it says; with the notes of a sweep, if the input's first bit asks for
- * them, they tell the same. Who refuses a heap says why, and lists nothing of a segment heap
- * without a layout.
+ * them, they tell the same. Who refuses a heap says why, and lists nothing of a segment heap that
+ * has no layout.
  */
 #include <string.h>
 

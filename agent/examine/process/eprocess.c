@@ -11,7 +11,8 @@
  * _EPROCESS in the records that volatilityfoundation/volatility 328a178 made of Microsoft's public
  * symbols (volatility/plugins/overlays/windows), and of the symbols in
  * JPCERTCC/Windows-Symbol-Tables 11ad856 (20348, 22000) and ntdiff/headers 5dcfad1 (22H2). 24H2:
- * Rickebo/ntoskrnlib 0a72996 (ntoskrnlib.Types/Generated/_EPROCESS.g.cs).
+ * Rickebo/ntoskrnlib 0a72996 (ntoskrnlib.Types/Generated/_EPROCESS.g.cs). Of 25H2 (26200) it is
+ * believed to be the same; 26H1 (28000) has no row, because no record of it was read.
  */
 #define FIELDS_8                                                                                   \
 	.pid = 0x2e0, .create_time = 0x2d0, .parent = 0x3d0, .section_base = 0x3b0, .peb = 0x3e8,  \

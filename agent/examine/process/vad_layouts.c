@@ -8,8 +8,8 @@
  * _MMVAD, _MMVAD_SHORT, _MMVAD_FLAGS, _MM_AVL_TABLE and _SUBSECTION in the records that
  * volatilityfoundation/volatility 328a178 made of Microsoft's public symbols
  * (volatility/plugins/overlays/windows, win7_sp1_x64 to win10_x64_19041), and of the symbols in
- * JPCERTCC/Windows-Symbol-Tables 11ad856 (20348 and 22000). That 28000 has eight bytes more before
- * the part on the section is what ufrisk/MemProcFS c3aa810 knows (vmm/vmmwin.c).
+ * JPCERTCC/Windows-Symbol-Tables 11ad856 (20348 and 22000). That 28000, which is 11 26H1, has eight
+ * bytes more before the part on the section is what ufrisk/MemProcFS c3aa810 knows (vmm/vmmwin.c).
  *
  * _SUBSECTION.NumberOfFullSectors and .u are from the same records.
  *
