@@ -200,13 +200,16 @@ static void replace_policy(json_t *ci, json_t *one)
 	json_array_append_new(list, one);
 }
 
-/* A policy is called like its file; the list of vulnerable drivers has a name of its own. */
+/* A policy is called like its file; two have names of their own. */
 static void policy_name_of(const char *path, char ret[static CI_GUID_SIZE])
 {
 	const char *slash = strrchr(path, '/'), *back = strrchr(path, '\\');
 	const char *name = slash > back ? slash + 1 : back ? back + 1 : path;
 
-	snprintf(ret, CI_GUID_SIZE, "%s", *name == '{' ? name : CI_POLICY_BLOCKLIST);
+	snprintf(ret, CI_GUID_SIZE, "%s",
+		 *name == '{'                        ? name
+		 : !strcasecmp(name, "sipolicy.p7b") ? CI_POLICY_SINGLE
+						     : CI_POLICY_BLOCKLIST);
 }
 
 static enum status read_policies(struct inspection *i, struct err *e)

@@ -67,6 +67,7 @@ HOSTS = {
     'Windows 10': (host(19045), L, L, L + '?', B),
     'Windows 10 with test signing': (host(19045, 3), L, L, L + '?', L),
     'Windows 10 with Secure Boot': (host(19045, secure_boot=True), L, L, B + '?', B),
+    'Windows 8.1 with Secure Boot': (host(9600, secure_boot=True), L, L, L + '?', B),
     'Windows 10 that tells nothing': (host(19045, secure_boot=None, code_integrity=None), L, L, L + '?', B),
     'Windows 11 23H2': (host(22631), L, L, L + '?', B),
     'code integrity off': (host(26200, 0, code_integrity=IN_FORCE), L, L, L, L),

@@ -84,9 +84,11 @@ class Policy(unittest.TestCase):
         self.file('readme.txt', b'x')
         self.file(ENFORCED + '.cip', 'raw', C / 'EFI/Microsoft/Boot/CiPolicies/Active')
         self.file('driversipolicy.p7b', 'raw', SYSTEM / 'CodeIntegrity')
+        self.file('SiPolicy.p7b', 'empty', SYSTEM / 'CodeIntegrity')
         ci = self.inspect()['code_integrity']
         files = {f['id'].upper(): f for f in ci['policy_files']}
-        self.assertEqual((len(files), ci['policy_folder']['count']), (3, 3))
+        self.assertEqual((len(files), ci['policy_folder']['count']), (4, 3))
+        self.assertTrue(files['{A244370E-44C9-4C06-B551-F6016E563076}']['path'].endswith('SiPolicy.p7b'))
         good = files[AUDIT]
         self.assertEqual((good['name'], good['version'], good['audit'], good['signed'], good['allows']),
                          ('Audit Policy', '10.29611.0.0', True, True, 'no'))

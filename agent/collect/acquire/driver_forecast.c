@@ -20,6 +20,9 @@
 /* Windows 11 24H2 and Server 2025: the first that have the policy. */
 #define BUILD_DRIVER_POLICY 26100
 
+/* Windows 10 1607 (Windows release information). */
+#define BUILD_10_1607       14393
+
 /* SystemUptime counts what FILETIME counts (as people saw it grow). */
 #define TICKS_PER_HOUR      UINT64_C(36000000000)
 
@@ -120,7 +123,11 @@ static const json_t *heaviest(const json_t *reasons)
 	const json_t *ret = json_array_get(reasons, 0), *one;
 	size_t i;
 
-	json_array_foreach(reasons, i, one) if (weight_of(one) > weight_of(ret)) ret = one;
+	json_array_foreach(reasons, i, one)
+	{
+		if (weight_of(one) > weight_of(ret))
+			ret = one;
+	}
 	return ret;
 }
 
@@ -154,8 +161,11 @@ static bool has_cross_signature(const json_t *driver)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(json_object_get(driver, "signers"), i,
-			   one) if (!strcmp(text_or(one, "class", ""), "cross-signed")) return true;
+	json_array_foreach(json_object_get(driver, "signers"), i, one)
+	{
+		if (!strcmp(text_or(one, "class", ""), "cross-signed"))
+			return true;
+	}
 	return false;
 }
 
@@ -188,7 +198,10 @@ static void judge_test_signature(const struct judge *j)
  */
 static void judge_cross_signature(const struct judge *j)
 {
-	if (is_on(j->in, "secure_boot"))
+	const json_t *build = inner(j->in->facts, "os", "build");
+	const bool older = json_is_integer(build) && json_integer_value(build) < BUILD_10_1607;
+
+	if (is_on(j->in, "secure_boot") && !older)
 		add_reason(j, "secure-boot", FORECAST_BLOCKED, false,
 			   "it is cross-signed only, and with Secure Boot Windows 10 1607 and "
 			   "later want Microsoft's own signature unless they were upgraded from an "
@@ -283,10 +296,13 @@ static bool citool_has(const json_t *list, const char *id)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(list, i,
-			   one) if (ci_same_id(text_or(one, "id", ""), id) &&
-				    json_is_true(json_object_get(one, "enforced")) &&
-				    json_is_true(json_object_get(one, "authorized"))) return true;
+	json_array_foreach(list, i, one)
+	{
+		if (ci_same_id(text_or(one, "id", ""), id) &&
+		    json_is_true(json_object_get(one, "enforced")) &&
+		    json_is_true(json_object_get(one, "authorized")))
+			return true;
+	}
 	return false;
 }
 
@@ -311,11 +327,13 @@ static bool was_activated(const json_t *ci, const char *id)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(inner(ci, "events", "list"), i,
-			   one) if (json_integer_value(json_object_get(one, "id")) ==
-					    CI_EVENT_ACTIVATED &&
-				    json_is_true(json_object_get(one, "since_boot")) &&
-				    ci_same_id(text_or(one, "policy", ""), id)) return true;
+	json_array_foreach(inner(ci, "events", "list"), i, one)
+	{
+		if (json_integer_value(json_object_get(one, "id")) == CI_EVENT_ACTIVATED &&
+		    json_is_true(json_object_get(one, "since_boot")) &&
+		    ci_same_id(text_or(one, "policy", ""), id))
+			return true;
+	}
 	return false;
 }
 
@@ -601,8 +619,11 @@ static void judge_events(const struct judge *j)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(inner(j->in->ci, "events", "list"), i,
-			   one) if (names_driver(one, j->in->driver)) judge_event(j, one);
+	json_array_foreach(inner(j->in->ci, "events", "list"), i, one)
+	{
+		if (names_driver(one, j->in->driver))
+			judge_event(j, one);
+	}
 }
 
 /*

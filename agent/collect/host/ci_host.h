@@ -19,6 +19,8 @@
 
 #define CI_POLICY_AUDIT     "{784C4414-79F4-4C32-A6A5-F0FB42A51D0D}"
 #define CI_POLICY_ENFORCED  "{8F9CB695-5D48-48D6-A329-7202B44607E3}"
+/* Of an organisation that has but one, as all had before Windows 10 1903. */
+#define CI_POLICY_SINGLE    "{A244370E-44C9-4C06-B551-F6016E563076}"
 /* The list of vulnerable drivers, which events call "Microsoft Windows Driver Policy". */
 #define CI_POLICY_BLOCKLIST "{D2BDA982-CCF6-4344-AC5B-0B44427B6816}"
 

@@ -120,6 +120,16 @@ static char *system_folder(const char *below)
 	return front && asprintf(&ret, "%s%s", front, below) >= 0 ? ret : NULL;
 }
 
+/* SiPolicy.p7b, if there is one. */
+static void add_single_policy(const struct ci_subject *s, json_t *to)
+{
+	_cleanup_free_ char *path = system_folder("\\CodeIntegrity\\SiPolicy.p7b");
+	_cleanup_free_ wchar_t *wide = path ? win32_path(path) : NULL;
+
+	if (wide && GetFileAttributesW(wide) != INVALID_FILE_ATTRIBUTES)
+		json_array_append_new(to, policy_of_path(CI_POLICY_SINGLE, path, s));
+}
+
 static void put_policies(json_t *to, const struct ci_subject *s)
 {
 	_cleanup_free_ char *folder = system_folder(POLICY_FOLDER);
@@ -128,6 +138,7 @@ static void put_policies(json_t *to, const struct ci_subject *s)
 
 	if (folder)
 		json_object_set_new(to, "policy_folder", policy_folder_json(folder, s, list));
+	add_single_policy(s, list);
 	json_object_set_new(to, "policy_files", list);
 	json_object_set_new(to, "efi_folder", efi_folder_json(s, efi));
 	json_object_set_new(to, "efi_files", efi);
