@@ -164,11 +164,15 @@ static enum status read_host_file(struct inspection *i, struct err *e)
 static enum status describe_here(const struct cli *cli, struct inspection *i, struct err *e)
 {
 	const enum status st = host_describe(cli->argc, cli->argv, &i->facts, e);
+	json_t *trust;
 
 	if (st)
 		return st;
 	if (context_of_host(&i->context, NULL))
 		i->context = NULL;
+	trust = driver_trust_json(json_string_value(json_object_get(i->driver, "path")));
+	if (trust)
+		json_object_set_new(i->driver, "trust", trust);
 	i->ci = ci_host_json(&i->subject, i->o->citool);
 	return i->ci ? ST_OK : err_nomem(e);
 }

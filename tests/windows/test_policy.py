@@ -70,7 +70,9 @@ class Policy(unittest.TestCase):
         (folder / name).write_bytes((CORPUS / content).read_bytes() if content in os.listdir(CORPUS) else content)
 
     def test_nothing_is_there(self):
-        ci = self.inspect()['code_integrity']
+        doc = self.inspect()
+        ci = doc['code_integrity']
+        self.assertRegex(doc['driver']['trust'], '^(trusted|0x[0-9a-f]{8})$')
         self.assertEqual((ci['policy_files'], ci['efi_folder'], ci['efi_files']), ([], None, []))
         self.assertEqual(ci['policy_folder']['path'].lower(), 'c:\\windows\\system32\\codeintegrity\\cipolicies\\active')
         self.assertIsNone(ci['policy_folder']['problem'])

@@ -71,6 +71,13 @@ enum status driver_session_subject(const struct driver_options *o, struct ci_sub
 				   struct err *e);
 
 /*
+ * What this Windows says of the signature of a file: "trusted", or its number for why it is not;
+ * NULL on other systems, or without memory. Certificates that are revoked or distrusted by lists
+ * that it has are not trusted; nothing is asked of the network.
+ */
+json_t *driver_trust_json(const char *path);
+
+/*
  * The same and {"service":} for the loaded driver, or null without a session. For a driver that was
  * loaded before us, {"loaded_before": true} and the same as far as it is known, or {"problem":}. If
  * it may be one of several drivers, {"candidates":} has them, and "path" is null.

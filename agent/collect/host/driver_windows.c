@@ -8,6 +8,7 @@
 #include "agent/shared/program/log.h"
 #include "driver-interface/winpmem.h"
 #include "driver-interface/winpmem_built_in.h"
+#include "driver-interface/winpmem_file.h"
 
 /* What is loaded; a struct of its own, so that the header needs none of Windows. */
 struct driver_session {
@@ -54,13 +55,24 @@ static json_t *image_hash_json(const struct winpmem_file *f)
 	return json_string(hex);
 }
 
+static json_t *trust_json(uint32_t trust)
+{
+	return trust ? json_sprintf("0x%08x", (unsigned)trust) : json_string("trusted");
+}
+
+json_t *driver_trust_json(const char *path)
+{
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+
+	return wide ? trust_json(driver_trust(wide, NULL)) : NULL;
+}
+
 static json_t *driver_file_json(const struct winpmem_file *f)
 {
 	json_t *o = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "path", json_text(f->path),
 			      "sha256", f->sha256, "authenticode_sha256", image_hash_json(f),
 			      "signer", json_text(f->signer), "signers", signers_json(f), "trust",
-			      f->trust ? json_sprintf("0x%08x", (unsigned)f->trust)
-				       : json_string("trusted"));
+			      trust_json(f->trust));
 
 	if (o && f->risk)
 		json_object_set_new(o, "risk", json_text(f->risk));
