@@ -175,12 +175,13 @@ static enum status file_sink_open(const struct output_options *options, struct o
 		file_destroy(&f->output);
 		return st;
 	}
+	f->target.shown = f->reserve ? f->target.path : f->target.partial;
 	if (options->paced)
 		target_step_back(&f->target);
 	if (options->lean)
 		target_leave_cache(&f->target);
 	/* With a reserve it gets its name also when the disk is full. */
-	fd_sink_init(&f->fd, f->target.fd, f->reserve ? f->target.path : f->target.partial);
+	fd_sink_init(&f->fd, f->target.fd, f->target.shown);
 	*ret = &f->output;
 	return ST_OK;
 }

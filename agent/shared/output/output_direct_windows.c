@@ -14,24 +14,23 @@
 
 struct windows_direct {
 	struct direct_io io;
-	int fd;           /* borrowed */
-	const char *name; /* likewise: for messages */
+	const struct target *target; /* borrowed */
 };
 
 static enum status direct_write(struct direct_io *io, uint64_t at, const void *p, size_t len,
 				struct err *e)
 {
-	const struct windows_direct *d = (const struct windows_direct *)io;
+	const struct target *t = ((const struct windows_direct *)io)->target;
 	const uint8_t *from = p;
 
 	while (len) {
 		OVERLAPPED where = { .Offset = (DWORD)at, .OffsetHigh = (DWORD)(at >> 32) };
 		DWORD done = 0;
 
-		if (!WriteFile((HANDLE)_get_osfhandle(d->fd), from, (DWORD)len, &done, &where))
-			return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: write", d->name);
+		if (!WriteFile((HANDLE)_get_osfhandle(t->fd), from, (DWORD)len, &done, &where))
+			return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: write", t->shown);
 		if (!done)
-			return err_set(e, ST_OUTPUT, "%s: write: nothing was written", d->name);
+			return err_set(e, ST_OUTPUT, "%s: write: nothing was written", t->shown);
 		from += done;
 		at += done;
 		len -= done;
@@ -42,21 +41,21 @@ static enum status direct_write(struct direct_io *io, uint64_t at, const void *p
 static enum status direct_read(struct direct_io *io, uint64_t at, void *p, size_t len, size_t *got,
 			       struct err *e)
 {
-	const struct windows_direct *d = (const struct windows_direct *)io;
-	const ssize_t n = os_pread(d->fd, p, len, at);
+	const struct target *t = ((const struct windows_direct *)io)->target;
+	const ssize_t n = os_pread(t->fd, p, len, at);
 
 	if (n < 0)
-		return err_from_errno(e, ST_INPUT, errno, "%s: read", d->name);
+		return err_from_errno(e, ST_INPUT, errno, "%s: read", t->shown);
 	*got = (size_t)n;
 	return ST_OK;
 }
 
 static enum status direct_resize(struct direct_io *io, uint64_t size, struct err *e)
 {
-	const struct windows_direct *d = (const struct windows_direct *)io;
+	const struct target *t = ((const struct windows_direct *)io)->target;
 
-	if (os_truncate(d->fd, size))
-		return err_from_errno(e, ST_OUTPUT, errno, "%s: set its length", d->name);
+	if (os_truncate(t->fd, size))
+		return err_from_errno(e, ST_OUTPUT, errno, "%s: set its length", t->shown);
 	return ST_OK;
 }
 
@@ -130,7 +129,7 @@ void windows__tell_buffered(const char *name, DWORD failed)
 		why.message);
 }
 
-enum status windows__direct_begin(struct target *t, struct err *e)
+enum status direct__begin(struct target *t, struct err *e)
 {
 	struct windows_direct *d = calloc(1, sizeof(*d));
 	enum status st;
@@ -138,8 +137,7 @@ enum status windows__direct_begin(struct target *t, struct err *e)
 	if (!d)
 		return err_nomem(e);
 	d->io = (struct direct_io){ direct_write, direct_read, direct_resize };
-	d->fd = t->fd;
-	d->name = t->partial;
+	d->target = t;
 	st = direct_file_create(&d->io, direct_unit((HANDLE)_get_osfhandle(t->fd)), &t->direct, e);
 	if (st) {
 		free(d);
@@ -147,12 +145,4 @@ enum status windows__direct_begin(struct target *t, struct err *e)
 	}
 	t->direct_io = &d->io;
 	return ST_OK;
-}
-
-void windows__direct_end(struct target *t)
-{
-	direct_file_destroy(t->direct);
-	free(t->direct_io);
-	t->direct = NULL;
-	t->direct_io = NULL;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "agent/shared/output/deputy.h"
+#include "agent/shared/output/direct_file.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/json.h"
 #include "agent/shared/program/text.h"
@@ -18,6 +19,10 @@
 
 void target_deinit(struct target *t)
 {
+	/* What is left unfinished keeps what was written. */
+	if (t->direct && t->fd > 0)
+		direct_file_settle(t->direct, NULL);
+	direct__end(t);
 	if (t->fd > 0)
 		close(t->fd);
 	if (t->directory > 0)
@@ -136,15 +141,18 @@ static enum status create_partial(struct target *t, struct err *e)
 enum status target_create(const char *path, bool lean, struct target *t, struct err *e)
 {
 	_cleanup_free_ char *directory = target_directory_of(path);
+	enum status st;
 
 	*t = (struct target){ .fd = -1, .directory = -1, .path = strdup(path) };
 	if (!directory || !t->path)
 		return err_nomem(e);
+	t->shown = t->path;
 	t->name = last_component(t->path);
 	t->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->directory < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s", directory);
-	return create_partial(t, e);
+	st = create_partial(t, e);
+	return st || !lean ? st : direct__begin(t, e);
 }
 
 /* Files by their inode, devices by their number: a second node is the same disk. */
@@ -354,6 +362,8 @@ bool target_disk_size(const struct target *t, uint64_t *ret)
 
 enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err *e)
 {
+	if (t->direct)
+		return direct_file_skip(t->direct, len, e);
 	/* ftruncate() first: it knows the largest file, and a hole at the end needs it anyway. */
 	if (ftruncate(t->fd, (off_t)end) || lseek(t->fd, (off_t)len, SEEK_CUR) < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: extend", t->partial);
@@ -363,8 +373,11 @@ enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err
 enum status target_close(struct target *t, struct err *e)
 {
 	const char *name = t->partial ? t->partial : t->path;
+	enum status st = t->direct ? direct_file_settle(t->direct, e) : ST_OK;
 	int fd = t->fd;
 
+	if (st)
+		return st;
 	/* Pipes and most character devices have nothing to sync: EINVAL, or EROFS (fsync(2)). */
 	if (fsync(fd) && (!t->stream || (errno != EINVAL && errno != EROFS)))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: sync", name);
@@ -455,6 +468,7 @@ enum status target_publish(struct target *t, bool force, struct err *e)
 
 void target_remove_partial(struct target *t)
 {
+	direct__end(t);
 	if (!t->partial || t->directory < 0)
 		return;
 	if (deputy_serves())
@@ -465,6 +479,8 @@ void target_remove_partial(struct target *t)
 
 enum status target_seek(struct target *t, uint64_t at, struct err *e)
 {
+	if (t->direct)
+		return direct_file_cut(t->direct, at, false, e);
 	if (lseek(t->fd, (off_t)at, SEEK_SET) < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: seek", t->path);
 	return ST_OK;
@@ -527,7 +543,7 @@ enum status target_pace(struct target *t, uint64_t end, struct err *e)
 	enum status st;
 
 	end &= ~(uint64_t)(PAGE_SIZE - 1);
-	if (!t->step || end < t->begun + t->step)
+	if (!t->step || t->direct || end < t->begun + t->step)
 		return ST_OK;
 	st = begin_or_wait(t, t->begun, end, SYNC_FILE_RANGE_WRITE, e);
 	if (!st)
@@ -545,6 +561,8 @@ enum status target_pace(struct target *t, uint64_t end, struct err *e)
 
 enum status target_cut(struct target *t, uint64_t len, struct err *e)
 {
+	if (t->direct)
+		return direct_file_cut(t->direct, len, true, e);
 	if (ftruncate(t->fd, (off_t)len) || lseek(t->fd, (off_t)len, SEEK_SET) < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: truncate", t->partial);
 	return ST_OK;

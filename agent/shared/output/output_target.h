@@ -26,6 +26,7 @@ struct target {
 	uint64_t begun;   /* on its way there */
 	struct direct_file *direct; /* writes past the cache; NULL: through `fd` */
 	struct direct_io *direct_io;
+	const char *shown; /* what messages call it; `path`, unless the caller sets another */
 
 	/* A new file: Linux looks both names up in this directory, wherever it is moved. */
 	int directory;
@@ -57,9 +58,9 @@ bool target_separates(char c);
 
 /*
  * Each for one of these; everything in `ret` is freed by target_deinit(), also after a failure.
- * target_create() makes a new regular file, under its temporary name. `lean`: on Windows it is
- * written past the cache, unless its file system refuses, which is logged; on Linux
- * target_leave_cache() does as much.
+ * target_create() makes a new regular file, under its temporary name. `lean`: it is written past the
+ * cache, unless its file system refuses: on Windows that is logged, on Linux target_leave_cache()
+ * does for it. `ret` stays where it is then.
  */
 enum status target_create(const char *path, bool lean, struct target *ret, struct err *e);
 enum status target_open_device(const char *path, const struct target_facts *seen,
@@ -108,8 +109,8 @@ enum status target_cut(struct target *t, uint64_t len, struct err *e);
 #define TARGET_STEP ((uint64_t)4 << 20)
 void target_step_back(struct target *t);
 /*
- * The same for the cache's sake alone: in steps that hold up no disk which has something to do, and
- * with the usual priority. Windows: nothing, see target_create().
+ * The same for the cache's sake alone, where target_create() could not see to it: in steps that hold
+ * up no disk which has something to do. Windows: nothing.
  */
 #define TARGET_STEP_LEAN ((uint64_t)32 << 20)
 void target_leave_cache(struct target *t);
@@ -180,5 +181,12 @@ enum status target_check_untouched(int fd, const char *path, uint64_t size, stru
 
 /* The directory part of `path`, for free(); "." if there is none. */
 char *target_directory_of(const char *path);
+
+/*
+ * For the halves of target_create(), of a file that is new: t->direct, if it takes that. Both ends
+ * are the same for both: direct__end() frees, and drops what waits; NULL is fine.
+ */
+enum status direct__begin(struct target *t, struct err *e);
+void direct__end(struct target *t);
 
 #endif

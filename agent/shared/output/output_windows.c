@@ -32,7 +32,7 @@ void target_deinit(struct target *t)
 	/* What is left unfinished keeps what was written. */
 	if (t->direct && t->fd > 0)
 		direct_file_settle(t->direct, NULL);
-	windows__direct_end(t);
+	direct__end(t);
 	if (t->fd > 0)
 		_close(t->fd);
 	free(t->path);
@@ -194,11 +194,12 @@ static enum status create_partial(struct target *t, bool direct, struct err *e)
 		if (st)
 			return st;
 		t->partial = take_ptr(partial);
+		t->shown = t->path;
 		t->name = windows__last_component(t->path);
 		t->partial_name = windows__last_component(t->partial);
 		if (n > 1)
 			target_tell_partials(t->path, t->partial);
-		return direct ? windows__direct_begin(t, e) : ST_OK;
+		return direct ? direct__begin(t, e) : ST_OK;
 	}
 	return err_set(e, ST_OUTPUT, "%s: has %u unfinished outputs; move them away", t->path,
 		       PARTIALS_MAX);
@@ -552,7 +553,7 @@ void target_remove_partial(struct target *t)
 {
 	_cleanup_free_ wchar_t *wide = t->partial ? win32_path(t->partial) : NULL;
 
-	windows__direct_end(t);
+	direct__end(t);
 	/* An open file that nobody may delete stays: it must be closed first. */
 	if (t->fd > 0)
 		_close(t->fd);

@@ -29,9 +29,6 @@ DWORD windows__rename(const char *from, const char *to, bool replace);
  */
 bool windows__can_direct(HANDLE h, const char *name);
 void windows__tell_buffered(const char *name, DWORD failed);
-/* Such a file: t->direct, from now on. `t` must not move meanwhile. */
-enum status windows__direct_begin(struct target *t, struct err *e);
-void windows__direct_end(struct target *t);
 
 /* A test sets it: no file system takes them. */
 extern bool windows__refuse_direct;

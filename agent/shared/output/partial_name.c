@@ -90,3 +90,11 @@ enum status target_rewrite(struct target *t, struct sink *sink, uint64_t offset,
 		st = sink_write(sink, p, len, e);
 	return st ? st : target_seek(t, end, e);
 }
+
+void direct__end(struct target *t)
+{
+	direct_file_destroy(t->direct);
+	free(t->direct_io);
+	t->direct = NULL;
+	t->direct_io = NULL;
+}
