@@ -1415,6 +1415,31 @@ TEST(slots_of_a_swap_file_are_safe_only_where_their_places_are_known)
 #define TRANSITION_TO(n) (FRAME(n) | UINT64_C(0x880))
 #define IN_FILE(slot)    ((uint64_t)(slot) << 32 | UINT64_C(0x2080))
 
+/* As ReactOS, which says that it is build 3790, has pages that are in its page file. */
+TEST(entries_of_a_windows_that_is_not_known_are_never_safe)
+{
+	json_t *headline;
+
+	set_up();
+	os = "windows";
+	begin_line = "{\"event\":\"begin\",\"os\":{\"build\":3790},"
+		     "\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n";
+	put_entries(0, FRAME(0) | 0x800, FRAME(0) | 0x800);
+	put_entries(1, FRAME(1) | P, FRAME(1) | P);
+	measure_ok();
+	assert_false(s.layout.found);
+	CHECK_HAS(s.layout.reason, "build 3790");
+	for (size_t c = 0; c < COPIES; c++) {
+		assert_int_equal(s.total.copy[c].state[PTE_UNKNOWN], 1);
+		assert_int_equal(s.total.copy[c].frames[VERDICT_SAFE], 1);
+	}
+	headline = smear_headline_json(&s, COPY_BEFORE);
+	CHECK_HAS(json_string_value(json_object_get(headline, "sentence")),
+		  "How this system writes entries of pages that are not present is not known");
+	json_decref(headline);
+	tear_down();
+}
+
 TEST(windows_trims_and_recalls)
 {
 	set_up();
@@ -1746,6 +1771,7 @@ int main(void)
 		cmocka_unit_test(frames_and_slots_named_twice_are_counted),
 		cmocka_unit_test(slots_are_doubted_where_linux_may_keep_the_page_elsewhere),
 		cmocka_unit_test(second_of_a_counter_that_went_back_is_longer),
+		cmocka_unit_test(entries_of_a_windows_that_is_not_known_are_never_safe),
 		cmocka_unit_test(swap_cache_tells_whether_a_slot_was_written),
 		cmocka_unit_test(looks_tell_zeros_that_were_not_written),
 		cmocka_unit_test(the_doubt_about_slots_says_what_it_is),

@@ -58,9 +58,9 @@ bool target_separates(char c);
 
 /*
  * Each for one of these; everything in `ret` is freed by target_deinit(), also after a failure.
- * target_create() makes a new regular file, under its temporary name. `lean`: it is written past the
- * cache, unless its file system refuses: on Windows that is logged, on Linux target_leave_cache()
- * does for it. `ret` stays where it is then.
+ * target_create() makes a new regular file, under its temporary name. `lean`: it is written past
+ * the cache, unless its file system refuses: on Windows that is logged, on Linux
+ * target_leave_cache() does for it. `ret` stays where it is then.
  */
 enum status target_create(const char *path, bool lean, struct target *ret, struct err *e);
 enum status target_open_device(const char *path, const struct target_facts *seen,
@@ -109,8 +109,8 @@ enum status target_cut(struct target *t, uint64_t len, struct err *e);
 #define TARGET_STEP ((uint64_t)4 << 20)
 void target_step_back(struct target *t);
 /*
- * The same for the cache's sake alone, where target_create() could not see to it: in steps that hold
- * up no disk which has something to do. Windows: nothing.
+ * The same for the cache's sake alone, where target_create() could not see to it: in steps that
+ * hold up no disk which has something to do. Windows: nothing.
  */
 #define TARGET_STEP_LEAN ((uint64_t)32 << 20)
 void target_leave_cache(struct target *t);
