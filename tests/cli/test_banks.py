@@ -204,6 +204,8 @@ class Hole(Case):
                 self.assertIn('end to end', self.log)
                 self.assertNotIn('outcome: complete', self.log)
                 self.assertIn('refer to memory that the image does not have', text)
+                said = run('smear', self.at / 'out.rsz').stdout.decode()
+                self.assertIn(' at addresses that the image does not have (it is cut off', said)
                 outside = doc['system']['outside']
                 self.assertGreater(outside['entries'], 64)
                 self.assertGreaterEqual(outside['first'], len(self.memory) - len(HOLE))

@@ -1311,6 +1311,10 @@ TEST(image_has_one_moment)
 		smear_sentence(&s, COPY_IMAGE, sentence);
 		CHECK_HAS(sentence, "Not applicable: an image file does not change");
 		CHECK_HAS(sentence, "46.2 % are in this container, and 30.8 % are not");
+		CHECK_HAS(sentence,
+			  " Not there: 1 at addresses that the image does not have (it is "
+			  "cut off, or parts of it are not in their places), 1 unreadable, "
+			  "2 not captured.");
 		tear_down();
 	}
 }

@@ -89,6 +89,67 @@ uint64_t trust_sum(const uint64_t trust[TRUSTS])
 	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
 
+/* Of a list in a sentence. */
+PRINTF_LIKE(2, 3)
+static void append_why(char ret[static SMEAR_SENTENCE_MAX], const char *format, ...)
+{
+	const size_t len = strlen(ret);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(ret + len, SMEAR_SENTENCE_MAX - len, format, ap);
+	va_end(ap);
+}
+
+static uint64_t missing_of(const struct smear *s, enum copy copy, enum verdict v, bool slots)
+{
+	const struct copy_sums *total = &s->total.copy[copy];
+	uint64_t sum = 0;
+
+	if (s->still)
+		return slots ? total->slots[v] : total->frames[v];
+	for (size_t i = 0; i < s->count; i++) {
+		const struct copy_sums *c = &s->at[i].copy[copy];
+
+		if (s->at[i].id.fate == FATE_LIVED)
+			sum += slots ? c->slots[v] : c->frames[v];
+	}
+	return sum;
+}
+
+/* Why pages are not in the container: each of those has one of these reasons. */
+static void append_missing(const struct smear *s, enum copy copy,
+			   char ret[static SMEAR_SENTENCE_MAX])
+{
+	const struct {
+		enum verdict verdict;
+		bool slots;
+		const char *text;
+	} why[] = {
+		{ VERDICT_OUTSIDE, false,
+		  s->still ? "at addresses that the image does not have (it is cut off, or parts "
+			     "of it are not in their places)"
+			   : "at addresses that are no RAM" },
+		{ VERDICT_OUTSIDE, true, "behind the end of their page file" },
+		{ VERDICT_NO_FILE, true, "in page files that the container does not have" },
+		{ VERDICT_UNREADABLE, false, "unreadable" },
+		{ VERDICT_UNREADABLE, true, "unreadable in their page file" },
+		{ VERDICT_MISSING, false, "not captured" },
+		{ VERDICT_MISSING, true, "not captured of their page file" },
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(why); i++) {
+		const uint64_t n = missing_of(s, copy, why[i].verdict, why[i].slots);
+
+		if (!n)
+			continue;
+		append_why(ret, "%s%" PRIu64 " %s", any ? ", " : " Not there: ", n, why[i].text);
+		any = true;
+	}
+	append_why(ret, "%s", any ? "." : "");
+}
+
 /* What is there and what is missing is known, whatever moved. */
 static void sentence_of_image(const struct smear *s, char ret[static SMEAR_SENTENCE_MAX])
 {
@@ -124,6 +185,7 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 
 	if (s->still) {
 		sentence_of_image(s, ret);
+		append_missing(s, COPY_IMAGE, ret);
 		return;
 	}
 	smear_trust(s, copy, trust);
@@ -131,14 +193,16 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 	smear_percent(trust[TRUST_SAFE], sum, safe);
 	smear_percent(trust[TRUST_AT_RISK], sum, risk);
 	smear_percent(trust[TRUST_WRONG], sum, wrong);
-	if (sum)
+	if (sum) {
 		snprintf(ret, SMEAR_SENTENCE_MAX,
 			 "Of the user pages that %s in processes that lived, %s certainly belong "
 			 "there, %s may hold something else, and %s are not in this container.",
 			 whose[copy], safe, risk, wrong);
-	else
+		append_missing(s, copy, ret);
+	} else {
 		snprintf(ret, SMEAR_SENTENCE_MAX, "As %s no user pages, nothing can be said.",
 			 whose[copy]);
+	}
 }
 
 void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX])

@@ -14,9 +14,9 @@
 
 /*
  * The one sentence, by that copy of the tables, of the processes that lived; of an image, that
- * there is nothing to say, and why.
+ * there is nothing to say, and why. Behind it, why pages are not in the container, if any are not.
  */
-#define SMEAR_SENTENCE_MAX   384
+#define SMEAR_SENTENCE_MAX   896
 void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX]);
 
 /*
