@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between azblob.c, the steps of an upload, azblob_resume.c, the end of one that another run began,
- * and azblob_ask.c, one request and its answer.
+ * Shared by azblob.c, the steps of an upload, azblob_resume.c, which finishes an upload of an
+ * earlier run, and azblob_ask.c, one request and its answer.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_STORES_AZBLOB_INTERNAL_H
 #define RAMSEAL_AGENT_COLLECT_STORES_AZBLOB_INTERNAL_H
@@ -28,17 +28,17 @@ struct azblob {
 	struct remote remote;
 	const struct remote_options *o;
 	struct http *http;
-	const char *url; /* without "azblob:"; the first url_len bytes have no SAS */
+	const char *url; /* without "azblob:"; the SAS comes after the first url_len bytes */
 	size_t url_len;
 	const char *sas;
-	char run[AZBLOB_RUN_SIZE];  /* drawn; hexadecimal */
-	size_t n_blocks;            /* that were put */
-	size_t committed;           /* that the blob has */
-	size_t unsure;              /* of the shortest list that may have been taken; 0: none */
+	char run[AZBLOB_RUN_SIZE];  /* random, in hexadecimal */
+	size_t n_blocks;            /* blocks sent */
+	size_t committed;           /* blocks of the blob */
+	size_t unsure;              /* length of the shortest list perhaps accepted; 0: none */
 	char etag[AZBLOB_ETAG_MAX]; /* of the blob as we left it; "": not known */
-	uint64_t date;              /* the store's clock, as its last answer had it; 0: none */
-	bool looked;                /* nothing had the name */
-	bool resumed;               /* the blob that is there has to be proven ours */
+	uint64_t date;              /* the store's clock in its last answer; 0: none */
+	bool looked;                /* we looked: the name was free */
+	bool resumed;               /* an existing blob must be proven to be ours */
 };
 
 /* The URL-safe name of a block. */
@@ -46,20 +46,20 @@ void azblob__block_id(const struct azblob *b, uint64_t number, char ret[static A
 
 struct azblob_request {
 	const char *method;
-	const char *query; /* behind the SAS: "&comp=block"; "" */
+	const char *query; /* after the SAS: "&comp=block"; "" */
 	const void *body;
 	size_t len;
-	bool sum;  /* the body's MD5 goes with it, to be checked there */
+	bool sum;  /* send the body's MD5, to be checked there */
 	bool anew; /* on a connection of its own: see http.h */
 	const char *if_match, *if_none_match;
-	const struct object_lock *lock; /* that is to be set; NULL: none */
+	const struct object_lock *lock; /* the lock to set; NULL: none */
 	size_t answer_max;              /* as in http_request */
 };
 
 /*
- * REMOTE_DONE: it was done. Else `e` says what the store said; *ret holds its answer, if there is
- * one (else its status is 0), in any case, for http_answer_deinit(). ret_code: what Azure calls the
- * error, "" if nothing.
+ * REMOTE_DONE: it was done. Otherwise `e` has the store's message. *ret always needs
+ * http_answer_deinit(); its status is 0 if there was no answer. ret_code: Azure's error code, or
+ * "".
  */
 #define AZBLOB_CODE_MAX STORE_CODE_MAX
 struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *r,
@@ -72,7 +72,7 @@ struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *
 
 enum azblob_there { THERE_NOTHING, THERE_BLOB, THERE_UNKNOWN };
 
-/* Is something there? *ret_len: its bytes, and b->etag. THERE_UNKNOWN: we may not look. */
+/* Does the blob exist? Sets *ret_len and b->etag. THERE_UNKNOWN: we are not allowed to look. */
 struct remote_result azblob__look(struct azblob *b, enum azblob_there *ret, uint64_t *ret_len,
 				  struct err *e);
 

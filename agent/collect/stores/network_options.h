@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of commands that can write over the network, and what they mean: secrets are read,
- * keys are collected, and everything stands where remote.h and uploader.h want it.
+ * The options of commands that can write over the network. Reads secrets, collects keys, and
+ * prepares everything for remote.h and uploader.h.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_STORES_NETWORK_OPTIONS_H
 #define RAMSEAL_AGENT_COLLECT_STORES_NETWORK_OPTIONS_H
@@ -11,8 +11,8 @@
 #include "agent/shared/program/cli.h"
 
 struct network_options {
-	const char *to;   /* where from an address is read that is a secret; as secret_read() */
-	const char *keys; /* the same of a file of keys; NULL: the environment */
+	const char *to;   /* where to read a secret address from, as in secret_read() */
+	const char *keys; /* the same for a file of keys; NULL: the environment */
 	const char *pin, *ca, *client_cert;
 	const char *proxy;      /* itself, or "@FILE" */
 	const char *client_key; /* as `to` */
@@ -33,32 +33,32 @@ extern const struct option_group network_option_group;
 enum status network_options_check(const struct cli *cli, const struct network_options *o,
 				  const char *output, struct err *e);
 
-/* Everything about one target. It stays where it is until network_destroy(). */
+/* Everything about one target. Not moved until network_destroy(). */
 struct network {
 	struct remote_options remote;
 	struct uploader_options uploader;
 	struct secret address; /* of --to */
-	char *shown;           /* the address of --to or -o as it may be shown */
+	char *shown;           /* the address of --to or -o without secrets */
 	struct secret client_key, proxy;
 	struct remote_keys keys;
 	char *ca, *client_cert;
 	struct bandwidth bandwidth;
-	_Atomic bool began;         /* from then on a signal only makes us hurry */
+	_Atomic bool began;         /* once true, a signal only makes us hurry */
 	_Atomic uint64_t signalled; /* when one was noticed; 0: none */
 };
 
 /*
- * `output`: what -o says; NULL: --to says it. NULL in *ret if neither is an address. ST_USAGE,
- * ST_INPUT for what cannot be read, ST_NOMEM.
+ * `output`: the value of -o; NULL: use --to. *ret is NULL if neither is an address. ST_USAGE,
+ * ST_INPUT for unreadable files, ST_NOMEM.
  */
 enum status network_create(const struct network_options *o, const char *output,
 			   struct network **ret, struct err *e);
 void network_destroy(struct network *n); /* NULL is fine */
 
-/* Another address, where a name was chosen below the one that -o gave. ST_NOMEM. */
+/* Replaces the address when a name was chosen below that of -o. ST_NOMEM. */
 enum status network_set_address(struct network *n, const char *address, struct err *e);
 
-/* "NAME = VALUE" lines as of ~/.aws/credentials, or of a shell; unknown names are passed over. */
+/* "NAME = VALUE" lines as in ~/.aws/credentials or a shell; unknown names are ignored. */
 enum status network_parse_keys(const char *text, struct remote_keys *ret, struct err *e);
 
 #endif

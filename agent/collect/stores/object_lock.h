@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Until when a store is to keep an object as it is: S3's Object Lock (Amazon S3 User Guide,
- * "Locking objects with Object Lock") and Azure's immutability policies of blobs (Blob Storage REST
- * API, "Set Blob Immutability Policy"). Both have a mode that people with special rights may end
- * early, and one that nobody may, and a time.
+ * How long a store must keep an object unchanged: S3's Object Lock (Amazon S3 User Guide, "Locking
+ * objects with Object Lock") and Azure's immutability policies of blobs (Blob Storage REST API,
+ * "Set Blob Immutability Policy"). Both have a time, a mode that people with special rights can end
+ * early, and one that nobody can.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_STORES_OBJECT_LOCK_H
 #define RAMSEAL_AGENT_COLLECT_STORES_OBJECT_LOCK_H
@@ -19,10 +19,10 @@ struct object_lock {
 	enum lock_mode mode;
 	uint64_t until; /* seconds since 1970; 0: not known yet, see object_lock_begin() */
 	unsigned days;  /* 0: `until` was given */
-	/* What the store says when all is there. */
+	/* What the store says once the object is complete. */
 	enum {
-		LOCK_UNSEEN, /* nothing yet, or we may not look */
-		LOCK_SEEN,   /* it is kept as it was asked for */
+		LOCK_UNSEEN, /* nothing yet, or we are not allowed to look */
+		LOCK_SEEN,   /* it is locked as requested */
 		LOCK_MISSING,
 	} seen;
 };
@@ -31,18 +31,18 @@ struct object_lock {
 #define LOCK_DAYS_MAX 36500
 
 /*
- * "governance:2027-01-31", "compliance:2027-01-31T12:00:00Z", "governance:90d". Which times lie
- * in the future the store decides: this machine's clock may be wrong. ST_USAGE.
+ * "governance:2027-01-31", "compliance:2027-01-31T12:00:00Z", "governance:90d". The store decides
+ * which times are in the future, because this machine's clock may be wrong. ST_USAGE.
  */
 enum status object_lock_parse(const char *text, struct object_lock *ret, struct err *e);
 
-/* Days begin now, by the store's clock; what is given as a time stays. */
+/* Counts days from now, by the store's clock; a given time stays. */
 void object_lock_begin(struct object_lock *l, uint64_t now_s);
 
 /* "2027-01-31T12:00:00Z" */
 #define LOCK_TIME_SIZE sizeof("2027-01-31T12:00:00Z")
 void object_lock_time(uint64_t seconds, char ret[static LOCK_TIME_SIZE]);
-/* The same, also a day alone, or with a fraction of a second; false if it is none. */
+/* Parses the same, a day alone, or fractions of a second; false if it is none of these. */
 bool object_lock_parse_time(const char *text, uint64_t *ret);
 
 /* "governance" */
@@ -50,7 +50,7 @@ const char *object_lock_mode(enum lock_mode mode);
 
 /* {"mode", "until", "kept": true, false, or null if unknown}; NULL without a lock. */
 json_t *object_lock_json(const struct object_lock *l);
-/* Mode and time of such an object; false if they are not there. */
+/* Mode and time from such an object; false if they are missing. */
 bool object_lock_from_json(const json_t *doc, struct object_lock *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the file that a server has is ours, as far as the server's own words prove it. */
+/* Is the file on a server ours, as far as the server's own answer proves it? */
 #ifndef RAMSEAL_AGENT_COLLECT_STORES_PUT_PROOF_H
 #define RAMSEAL_AGENT_COLLECT_STORES_PUT_PROOF_H
 
@@ -7,9 +7,9 @@
 #include "formats/base/io.h"
 
 /*
- * `a` is its answer to a HEAD. True only if a hash in it is that of all of `b`, which is read for
- * that: SHA-256 in Repr-Digest (RFC 9530, 3), or an ETag that is the MD5, as object stores make it.
- * A length, or a date, proves nothing. `stop` of http_options ends the reading.
+ * `a` is its answer to a HEAD. True only if it has a hash of all of `b`, which is read for this:
+ * SHA-256 in Repr-Digest (RFC 9530, 3), or an ETag that is the MD5, as object stores make it. A
+ * length or a date proves nothing. `stop` of http_options ends the reading.
  */
 bool put_is_proven(const struct http_answer *a, struct blob *b, const struct http_options *o);
 

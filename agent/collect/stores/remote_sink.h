@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An address as an output: what is written goes to another machine (collect/stores/uploader.h). */
+/* An address as an output: sends what is written to another machine (collect/stores/uploader.h). */
 #ifndef RAMSEAL_AGENT_COLLECT_STORES_REMOTE_SINK_H
 #define RAMSEAL_AGENT_COLLECT_STORES_REMOTE_SINK_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between s3.c, the steps of an upload, s3_lost.c, the last of them if its answer was lost,
- * s3_resume.c, the end of one that another run began, s3_lock.c, what the store keeps, and
- * s3_ask.c, one signed request and its answer.
+ * Shared by s3.c, the steps of an upload, s3_lost.c, for a lost answer to the last step,
+ * s3_resume.c, which finishes an upload of an earlier run, s3_lock.c, object locks, and s3_ask.c,
+ * one signed request and its answer.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_STORES_S3_INTERNAL_H
 #define RAMSEAL_AGENT_COLLECT_STORES_S3_INTERNAL_H
@@ -21,16 +21,16 @@ struct s3_part {
 	char sum[STORE_SHA256_SIZE]; /* "": not known */
 };
 
-/* What differs between Amazon's S3, with those who do as it does, and Google's door for it. */
+/* The differences between Amazon's S3 and compatible stores, and Google's interface for it. */
 struct s3_kind {
 	const struct remote_ops *ops;
 	const char *endpoint; /* NULL: a host for each region, Amazon's */
-	const char *region;   /* NULL: what the keys say */
+	const char *region;   /* NULL: from the keys */
 	/*
 	 * It knows neither create-only nor SHA-256: "Preconditions are not supported in the
-	 * requests" (Cloud Storage documentation, "XML API multipart uploads"). It passes
-	 * If-None-Match over, so we look whether something has the name, at the beginning and
-	 * right before the end. Parts go with Content-MD5.
+	 * requests" (Cloud Storage documentation, "XML API multipart uploads"). It ignores
+	 * If-None-Match, so we check whether the name is free, at the beginning and right before
+	 * the end. Parts go with Content-MD5.
 	 */
 	bool only_looks;
 };
@@ -48,10 +48,10 @@ struct s3 {
 	char *path; /* "/BUCKET/KEY", encoded */
 	char *bucket_path;
 	char *upload;
-	bool checksums;        /* the store keeps SHA-256 of each part, and wants them at the end */
-	bool unconditional;    /* it knows no create-only */
-	bool unsure;           /* a completion was asked for, and no answer came */
-	int64_t clock_ahead_s; /* the store's clock before ours */
+	bool checksums;        /* the store keeps each part's SHA-256, and needs them at the end */
+	bool unconditional;    /* it does not support create-only */
+	bool unsure;           /* a completion was requested, but no answer came */
+	int64_t clock_ahead_s; /* how far the store's clock is ahead of ours */
 	struct s3_part *parts;
 	size_t n_parts, room;
 };
@@ -59,20 +59,17 @@ struct s3 {
 /* What differs from request to request. */
 struct s3_request {
 	const char *method;
-	const char *query; /* as it is signed: sorted, encoded; "" */
+	const char *query; /* as signed: sorted, encoded; "" */
 	const void *body;
 	size_t len;
 	const char *content_type;
 	const char *checksum_algorithm;
-	bool of_bucket;   /* it is asked of the bucket, not of the object */
-	bool locks;       /* what comes of it is to be locked, if that was asked for */
-	bool md5;         /* the body's MD5 goes with it */
-	bool sum;         /* the body's SHA-256 goes with it, to be kept */
+	bool of_bucket;   /* for the bucket, not the object */
+	bool locks;       /* the result must be locked, if that was requested */
+	bool md5;         /* send the body's MD5 */
+	bool sum;         /* send the body's SHA-256, to be kept */
 	bool create_only; /* If-None-Match: * */
-	/*
-	 * The end of the upload, which may take its time. It is to be known whether it went out
-	 * before.
-	 */
+	/* The end of the upload, which can take long. We must know whether it was sent before. */
 	bool last;
 };
 
@@ -86,8 +83,8 @@ enum status s3__locate(struct s3 *s, struct err *e);
 
 /*
  * Asks, with the store's own clock and region if it says that ours are wrong. REMOTE_DONE: it was
- * done. Else `e` says what the store said; *ret holds its answer, if there is one, in any case, for
- * http_answer_deinit(). ret_code: what S3 calls the error, "" if nothing; `ret_sum` may be NULL.
+ * done. Otherwise `e` has the store's message. *ret always needs http_answer_deinit(). ret_code:
+ * S3's error code, or ""; `ret_sum` may be NULL.
  */
 #define S3_CODE_MAX STORE_CODE_MAX
 struct remote_result s3__ask(struct s3 *s, const struct s3_request *r, struct http_answer *ret,
@@ -99,12 +96,12 @@ struct remote_result s3__ask(struct s3 *s, const struct s3_request *r, struct ht
 
 enum status s3__check_endpoint(const char *url, struct err *e);
 
-/* Of a part: it goes back to the store in a document of XML. */
+/* Of a part, which is sent back to the store in an XML document. */
 bool s3__is_etag(const char *text, size_t len);
 /* Remembers part `index`, from 0. False if out of memory. */
 bool s3__keep_part(struct s3 *s, size_t index, const char *etag, size_t len, const char *sum);
 
-/* What has the name. */
+/* What exists under the name. */
 enum s3_there { S3_THERE_NOTHING, S3_THERE_OBJECT, S3_THERE_UNKNOWN };
 
 struct s3_seen {
@@ -113,8 +110,8 @@ struct s3_seen {
 };
 
 /*
- * REMOTE_DONE: *ret. Keys that may only create are refused, and what is wrong in the request is
- * said to others that have a body in their answer: then it is not known.
+ * REMOTE_DONE: *ret is set. Keys that may only create are denied, and errors in the request show
+ * only in answers with a body: then it is not known.
  */
 struct remote_result s3__look(struct s3 *s, struct s3_seen *ret, struct err *e);
 
@@ -139,10 +136,10 @@ struct remote_result s3__resume(struct remote *remote, const json_t *state, uint
  */
 
 /*
- * A completion that was asked for before, and whose answer was lost, may have been done: then the
- * upload is gone, whose id nobody else has, and what is there is as long. `was`: what the next one
- * was told, that there is no upload (404) or that something has the name (412); `r` and `e` are of
- * that, and are returned if it was not done. `seen` is what has the name; NULL: that is asked.
+ * A completion whose answer was lost may have succeeded: then the upload, whose id nobody else has,
+ * is gone, and an object of the same size exists. `was`: what the next attempt was told, that there
+ * is no upload (404) or that the name is taken (412); `r` and `e` are its result, and are returned
+ * if the completion had failed. `seen` is the existing object; NULL: look it up.
  */
 struct remote_result s3__was_it_done(struct s3 *s, const struct s3_seen *seen, uint64_t total,
 				     unsigned was, struct remote_result r, struct err *e);

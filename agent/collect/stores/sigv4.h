@@ -18,14 +18,14 @@ struct sigv4_request {
 	const char *method;
 	const char *path;  /* each segment percent-encoded once: uri_encode() */
 	const char *query; /* sorted by name, encoded, each with its '=': "uploads="; "" */
-	/* All that are signed: names in lower case, sorted; "host" and "x-amz-date" with them. */
+	/* All signed headers: names in lower case, sorted; including "host" and "x-amz-date". */
 	const struct http_header *headers;
 	size_t n_headers;
 	const char *payload; /* SHA-256 of the body, hexadecimal */
 };
 
 /*
- * For free(), a secret of little worth: it holds for one request, for some minutes. `h` is used.
+ * For free(); hardly a secret, because it is valid for one request and a few minutes. Uses `h`.
  * ST_NOMEM.
  */
 enum status sigv4_authorization(const struct sigv4_request *r, const struct secret *id,
@@ -34,7 +34,10 @@ enum status sigv4_authorization(const struct sigv4_request *r, const struct secr
 
 void sigv4_time(uint64_t unix_s, char ret[static SIGV4_TIME_SIZE]);
 
-/* Percent-encodes all but what RFC 3986 calls unreserved, and '/' if `keep_slash`; for free(). */
+/*
+ * Percent-encodes everything except RFC 3986's unreserved characters and, if `keep_slash`, '/'; for
+ * free().
+ */
 char *uri_encode(const char *text, bool keep_slash);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time-stamping authorities, asked over HTTP (RFC 3161, 3.4). Nothing in the question is secret,
- * and the answer is signed, so that http:// will do.
+ * Requests to time-stamping authorities over HTTP (RFC 3161, 3.4). The request is not secret, and
+ * the answer is signed, so http:// is good enough.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_AUTHORITY_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_AUTHORITY_H
@@ -10,17 +10,17 @@
 
 struct authority {
 	const char *url;
-	const char *ca; /* PEM; NULL: none, and then no https:// */
+	const char *ca; /* PEM; NULL: none, so https:// is not possible */
 };
 
-#define AUTHORITY_LIMIT_S 60 /* for everything; a signal ends it sooner */
+#define AUTHORITY_LIMIT_S 60 /* for the whole exchange; a signal ends it sooner */
 
 /* ST_USAGE for a URL that cannot be asked. Nothing is sent. */
 enum status authority_check(const struct authority *a, struct err *e);
 
 /*
  * A time stamp for bytes with this hash, as the authority sent it, for free();
- * formats/proof/timestamp.h reads it. Asks twice at most. ST_OUTPUT, or as http_ask(); messages
+ * formats/proof/timestamp.h reads it. Asks at most twice. ST_OUTPUT, or as http_ask(); messages
  * name the server.
  */
 enum status authority_ask(const struct authority *a, const uint8_t sha256[static SHA256_SIZE],

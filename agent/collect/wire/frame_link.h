@@ -12,15 +12,16 @@ struct frame_link {
 	uint8_t *out; /* FRAME_MAX */
 };
 
-/* The link is owned from now on, also after a failure. */
+/* Owns the link from now on, even after a failure. */
 enum status frame_link_init(struct frame_link *f, struct link *l, struct err *e);
 void frame_link_deinit(struct frame_link *f); /* fine on { 0 } */
 
 enum status frame_send(struct frame_link *f, const struct frame *frame, struct err *e);
 
 /*
- * The next one, valid until the next call. ST_NOT_MINE: none is whole within `wait_ms`. ST_END: the
- * other end has closed between two frames; in one that is ST_OUTPUT. ST_CORRUPT: no frame.
+ * The next frame, valid until the next call. ST_NOT_MINE: none was complete within `wait_ms`.
+ * ST_END: the other end has closed between two frames; within one, that is ST_OUTPUT. ST_CORRUPT:
+ * not a frame.
  */
 enum status frame_receive(struct frame_link *f, unsigned wait_ms, struct frame *ret, struct err *e);
 

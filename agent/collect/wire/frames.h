@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The frames of tls://, as PROTOCOL.md has them: bytes to values and back, and no I/O. What comes
- * in is hostile.
- */
+/* The frames of tls:// (PROTOCOL.md): bytes to values and back, without I/O. Input is untrusted. */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_FRAMES_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_FRAMES_H
 
@@ -53,7 +50,7 @@ enum refusal {
 
 /* "full"; "unknown" for a number that this version does not have. */
 const char *refusal_name(unsigned r);
-/* May it do better later? An unknown one may not. */
+/* May a retry succeed? Not for an unknown one. */
 bool refusal_is_passing(unsigned r);
 
 enum finding {
@@ -83,7 +80,7 @@ struct frame_welcome {
 
 struct frame_data {
 	uint64_t offset;
-	const uint8_t *at; /* frame_get(): in the body that it was given */
+	const uint8_t *at; /* frame_get(): within its body */
 	size_t len;        /* 1 to FRAME_DATA_MAX */
 };
 
@@ -124,42 +121,42 @@ struct frame {
 
 /*
  * Header and body; returns their length. The values are legal: texts that are too long are cut, and
- * what is not printable in the text of a refusal becomes '?'.
+ * unprintable characters in the text of a refusal become '?'.
  */
 size_t frame_put(const struct frame *f, uint8_t ret[static FRAME_MAX]);
 
-/* Judges a header. ST_CORRUPT: it is none; else the length of the body. */
+/* Checks a header and returns the length of the body. ST_CORRUPT: it is not a header. */
 enum status frame_get_header(const uint8_t header[static FRAME_HEADER], enum frame_type *ret_type,
 			     size_t *ret_len, struct err *e);
 
 /*
- * A whole body, whose header was judged. ST_CORRUPT. A HELLO of another version is ST_OK with only
- * its version set: who understands no more has to say so.
+ * Parses a whole body whose header was checked. ST_CORRUPT. A HELLO of another version is ST_OK
+ * with only its version set, so that the receiver can answer.
  */
 enum status frame_get(enum frame_type type, const uint8_t *body, size_t len, struct frame *ret,
 		      struct err *e);
 
-/* Frames out of a stream that comes in pieces of any size. Zero-initialise. */
+/* Extracts frames from a stream in pieces of any size. Zero-initialise. */
 struct frame_reader {
 	uint8_t *bytes;    /* FRAME_MAX */
-	size_t from, have; /* bytes[from] to bytes[have - 1] are not taken yet */
-	size_t taken;      /* of them, by the frame that was given last */
+	size_t from, have; /* bytes[from] to bytes[have - 1] are not used yet */
+	size_t taken;      /* of those, used by the last frame */
 };
 
 enum status frame_reader_init(struct frame_reader *r, struct err *e);
 void frame_reader_deinit(struct frame_reader *r); /* fine on { 0 } */
 
-/* Where the next bytes go, and how many at most (not 0 after ST_END of the call below). */
+/* Where to put the next bytes, and how many at most (not 0 after ST_END of the call below). */
 uint8_t *frame_reader_room(struct frame_reader *r, size_t *ret_len);
 void frame_reader_added(struct frame_reader *r, size_t len);
 
 /*
- * The next frame, valid until the next call. ST_END: it is not whole yet. ST_CORRUPT: this is no
- * frame, and no more will come.
+ * The next frame, valid until the next call. ST_END: it is incomplete. ST_CORRUPT: not a frame, and
+ * there will be no more.
  */
 enum status frame_reader_next(struct frame_reader *r, struct frame *ret, struct err *e);
 
-/* In the middle of a frame? Then an end is no orderly one. */
+/* In the middle of a frame? Then the end is not an orderly one. */
 bool frame_reader_is_inside(const struct frame_reader *r);
 
 #endif

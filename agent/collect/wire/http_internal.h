@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the http*.c share. */
+/* Shared by http*.c. */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_HTTP_INTERNAL_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_HTTP_INTERNAL_H
 
@@ -19,7 +19,7 @@ struct http_place {
 	char shown[HTTP_HOST_MAX + 32]; /* "https://HOST:PORT", the port if the URL has one */
 };
 
-/* A handle of libcurl, and what it was told of where its connections go. */
+/* A libcurl handle, and what it was told about the addresses of its connections. */
 struct http_route {
 	CURL *curl;
 	struct http_place resolved;
@@ -27,12 +27,12 @@ struct http_route {
 };
 
 struct http {
-	struct http_route asking, tunnel; /* of http_ask(), of http_connect() */
-	struct http_options o;            /* its texts are those below, or NULL */
+	struct http_route asking, tunnel; /* for http_ask(), for http_connect() */
+	struct http_options o;            /* its texts point to those below, or are NULL */
 	struct secret pin, ca, client_cert, client_key, proxy;
 	struct http_place proxy_at;
 
-	/* Of the request that runs. */
+	/* For the current request. */
 	const struct http_place *place;
 	const uint8_t *body;
 	bool (*read)(void *arg, uint64_t at, void *p, size_t len); /* NULL: it is at `body` */
@@ -41,16 +41,16 @@ struct http {
 	unsigned answer_s; /* as in the request */
 	struct http_answer_builder builder;
 	char detail[CURL_ERROR_SIZE];
-	uint64_t moved_ns; /* when a byte went or came last */
-	curl_off_t moved;  /* how many had gone by then */
-	uint64_t heard_ns; /* when the answer began, to what has gone out whole; 0: not yet */
+	uint64_t moved_ns; /* when a byte was last sent or received */
+	curl_off_t moved;  /* how many had been sent by then */
+	uint64_t heard_ns; /* when the answer to a completely sent request began; 0: not yet */
 	uint64_t heard;    /* bytes of it */
 	bool stalled, stopped, unreadable;
 
 	bool answered; /* it has had an answer that was HTTP */
 };
 
-/* A handle with all that does not depend on the request. ST_NOMEM. */
+/* A handle with everything that does not depend on the request. ST_NOMEM. */
 enum status http__route_init(struct http *h, struct http_route *r, struct err *e);
 void http__route_deinit(struct http_route *r);
 
@@ -58,8 +58,8 @@ void http__route_deinit(struct http_route *r);
 enum status http__place(const char *url, struct http_place *ret, struct err *e);
 
 /*
- * Looks the name up of where the next connection goes, and tells libcurl. Not again for the same
- * name, unless a request has failed meanwhile.
+ * Resolves the name of the next connection for libcurl. Not again for the same name, unless a
+ * request has failed meanwhile.
  */
 enum status http__resolve(struct http *h, struct http_route *r, const struct http_place *to,
 			  bool *again, struct err *e);
@@ -67,13 +67,13 @@ enum status http__resolve(struct http *h, struct http_route *r, const struct htt
 /* A request begins or ends as far as stalls are concerned. */
 void http__moved(struct http *h);
 
-/* Some bytes came. They are a sign of life only where nothing has to go out any more. */
+/* Bytes were received. They count as progress only if nothing is left to send. */
 void http__heard(struct http *h, size_t len);
 
-/* So long nothing may move now. */
+/* The current limit for a lack of progress. */
 unsigned http__stall_s(const struct http *h);
 
-/* What libcurl's last word means. */
+/* The meaning of libcurl's result. */
 enum status http__failed(struct http *h, struct http_route *r, CURLcode code, bool *again,
 			 struct err *e);
 

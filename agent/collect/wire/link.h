@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes to the other end and back, in order. tls_link.h is the real one; socket_link.h has nothing
- * around the bytes, for tests. One thread at a time.
+ * A stream of bytes to the other end and back. tls_link.h is the real one; socket_link.h sends
+ * plain bytes, for tests. One thread at a time.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_LINK_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_LINK_H
@@ -13,9 +13,9 @@
 struct link;
 
 /*
- * What a receiver without a free place says in front of all TLS: the alert user_canceled, which
- * says that it is not for any fault of the protocol (RFC 8446, 6.1), as a fatal one, which nobody
- * else sends there. Anybody on the wire can say it, and could as well cut the connection.
+ * What a receiver without a free place sends before any TLS: the alert user_canceled, which means
+ * that there was no protocol error (RFC 8446, 6.1), but as a fatal one, which nobody else sends
+ * there. Anybody on the wire can send it, but could just as well cut the connection.
  */
 #define LINK_BUSY { 21, 3, 3, 0, 2, 2, 90 }
 
@@ -26,7 +26,7 @@ struct link_ops {
 	 */
 	enum status (*read)(struct link *l, void *p, size_t room, unsigned wait_ms, size_t *got,
 			    struct err *e);
-	/* All of it. ST_OUTPUT: broken, or nothing moved for `stall_ms`. */
+	/* Writes everything. ST_OUTPUT: broken, or no progress for `stall_ms`. */
 	enum status (*write)(struct link *l, const void *p, size_t len, struct err *e);
 	/* Nothing more will be written; the other end reads ST_END. Reading goes on. */
 	void (*end)(struct link *l);
@@ -36,7 +36,7 @@ struct link_ops {
 struct link_options {
 	unsigned stall_ms;
 	bool (*stop)(void *arg); /* true: give up at once, with ST_INTERRUPTED; NULL: never */
-	void (*sent)(void *arg, size_t len); /* bytes that went out; may sleep; NULL */
+	void (*sent)(void *arg, size_t len); /* bytes sent; may sleep; or NULL */
 	void *arg;
 };
 
@@ -44,7 +44,7 @@ struct link_options {
 struct link {
 	const struct link_ops *ops;
 	struct link_options options;
-	net_socket socket; /* owned, unless who makes the link says otherwise */
+	net_socket socket; /* owned, unless the link's creator says otherwise */
 };
 
 static inline enum status link_read(struct link *l, void *p, size_t room, unsigned wait_ms,
@@ -65,8 +65,8 @@ static inline void link_destroy(struct link *l)
 }
 
 /*
- * For those who make one: until the socket is ready, or `ms` are over (ST_END). ST_INTERRUPTED as
- * stop() says.
+ * For implementations: waits until the socket is ready, or for `ms` (ST_END). ST_INTERRUPTED by
+ * stop().
  */
 enum status link_wait(const struct link *l, enum socket_event what, unsigned ms, struct err *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether this program has a network, and what its libraries want before anything else. */
+/* Whether this program has networking, and the initialisation of its libraries. */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_NETWORK_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_NETWORK_H
 
@@ -12,9 +12,9 @@
 bool network_built_in(void);
 
 /*
- * Makes libcurl, Mbed TLS's PSA and c-ares (on Windows also Winsock) ready for all threads; again
- * is fine. ST_SYSTEM when there are no random numbers. http_create() and names_resolve() call it,
- * whoever uses Mbed TLS by itself does so first.
+ * Initialises libcurl, Mbed TLS's PSA and c-ares (on Windows also Winsock) for all threads; can be
+ * repeated. ST_SYSTEM if there are no random numbers. http_create() and names_resolve() call it;
+ * code that uses Mbed TLS directly must call it first.
  */
 enum status network_begin(struct err *e);
 

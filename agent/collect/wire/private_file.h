@@ -10,15 +10,15 @@
 
 #include "formats/base/defs.h"
 
-/* A new one to write to. Nothing is replaced (EEXIST), and no link followed. */
+/* Creates a file for writing. Nothing is replaced (EEXIST), and no link is followed. */
 int private_file_create(const char *path);
 
 void private_file_remove(const char *path);
 
-/* One to write to and read from, which is gone when it is closed, or when we are. */
+/* A file for reading and writing that disappears when it is closed or we end. */
 int private_file_nameless(const char *folder);
 
-/* Some of it at an offset: how many bytes. */
+/* Writes at an offset; returns how many bytes. */
 ssize_t private_file_put(int fd, const void *p, size_t len, uint64_t at);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must not be seen: keys, tokens, and addresses that are credentials themselves (a presigned
- * URL, a SAS URL). It is in locked memory where the system allows that, wiped when it goes, and
- * never part of a message: what is shown of an address is made by address_shown().
+ * Secrets: keys, tokens, and addresses that are credentials themselves (a presigned URL, a SAS
+ * URL). They are in locked memory if the system allows it, wiped when freed, and never part of a
+ * message: address_shown() makes the printable form of an address.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_SECRET_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_SECRET_H
@@ -16,25 +16,25 @@ struct secret {
 	size_t len;
 };
 
-/* A longer one is refused: no key, token or URL has so many bytes. */
+/* Longer ones are refused: no key, token or URL is that long. */
 #define SECRET_MAX (16 * 1024)
 
 /* Copies. ST_NOMEM. */
 enum status secret_set(struct secret *s, const char *text, size_t len, struct err *e);
 
 /*
- * Reads one from where an argument says: "@PATH", "fd:N" (a descriptor that was inherited, and is
- * closed then) or "-" (stdin, to its end). White space around it is cut off. ST_USAGE for an
- * argument that is the secret itself: it would be in every list of processes.
+ * Reads a secret from the place an argument names: "@PATH", "fd:N" (an inherited descriptor, which
+ * is then closed) or "-" (stdin, to its end). Surrounding white space is removed. ST_USAGE if the
+ * argument is the secret itself: every list of processes would show it.
  */
 enum status secret_read(const char *from, struct secret *ret, struct err *e);
 
-/* Of a variable of the environment, which stays there; false if it is not set, or empty. */
+/* From an environment variable, which stays set; false if it is unset or empty. */
 bool secret_from_environment(const char *name, struct secret *ret, struct err *e);
 
 void secret_wipe(struct secret *s); /* fine on { 0 } */
 
-/* For any bytes. */
+/* Wipes any bytes. */
 void memory_wipe(void *p, size_t len);
 
 #endif

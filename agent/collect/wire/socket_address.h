@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both halves of socket.h share. IPv4 addresses are mapped ones (RFC 4291, 2.5.5.2). */
+/*
+ * Shared by both implementations of socket.h. IPv4 addresses are mapped ones (RFC 4291, 2.5.5.2).
+ */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_SOCKET_ADDRESS_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_SOCKET_ADDRESS_H
 
@@ -15,20 +17,20 @@
 
 #include "agent/collect/wire/socket.h"
 
-/* Callers that nobody has accepted yet; more are lost, and come again a second later. */
+/* Connections not accepted yet; further ones are dropped and retried a second later. */
 #define SOCKET_BACKLOG 1024
 
 union socket_address {
 	struct sockaddr any;
-	struct sockaddr_in v4; /* where the system has no IPv6 */
+	struct sockaddr_in v4; /* if the system has no IPv6 */
 	struct sockaddr_in6 v6;
 };
 
-/* Of "PORT", "ADDRESS:PORT", "[ADDRESS]:PORT". *only_v6: an IPv6 address was named. */
+/* Parses "PORT", "ADDRESS:PORT", "[ADDRESS]:PORT". *only_v6: it names an IPv6 address. */
 enum status socket_parse_address(const char *at, union socket_address *ret, bool *only_v6,
 				 struct err *e);
 
-/* The same without IPv6, of one that is not *only_v6. */
+/* The IPv4 form of an address that is not *only_v6. */
 void socket_address_to_v4(union socket_address *a);
 
 socklen_t socket_address_size(const union socket_address *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keys of tls://: who somebody is, is the SHA-256 of his public key (PROTOCOL.md, section 1),
- * written as curl's --pinnedpubkey writes it.
+ * The keys of tls://: an identity is the SHA-256 of a public key (PROTOCOL.md, section 1), written
+ * as for curl's --pinnedpubkey.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_TLS_KEY_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_TLS_KEY_H
@@ -11,7 +11,7 @@
 /* "sha256//" and the base64 of 32 bytes. */
 #define PIN_SIZE sizeof("sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 
-/* A private key, and the certificate that goes with it. Constant: any number of threads. */
+/* A private key and its certificate. Constant: any number of threads. */
 struct tls_key;
 
 /* ECDSA, P-256. */
@@ -35,7 +35,7 @@ enum status tls_pin_of(const void *spki, size_t len, char ret[static PIN_SIZE], 
 /* ST_USAGE: "takes ...". */
 enum status tls_pin_check(const char *pin, struct err *e);
 
-/* Is it one of these, which have ';' between them? */
+/* Is it one of these, separated by ';'? */
 bool tls_pin_is_among(const char *pin, const char *pins);
 
 #endif

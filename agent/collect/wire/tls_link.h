@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A link inside TLS 1.3 (Mbed TLS), both ends known by their keys alone: PROTOCOL.md, section 1,
- * which is what the handshake checks.
+ * A link inside TLS 1.3 (Mbed TLS). Both ends are identified only by their keys, as the handshake
+ * checks (PROTOCOL.md, section 1).
  */
 #ifndef RAMSEAL_AGENT_COLLECT_WIRE_TLS_LINK_H
 #define RAMSEAL_AGENT_COLLECT_WIRE_TLS_LINK_H
@@ -12,20 +12,20 @@
 struct tls_options {
 	struct link_options link;
 	const struct tls_key *key; /* ours */
-	const char *pins;          /* of the other end, ';' between them; NULL: any key will do */
-	unsigned handshake_ms;     /* it must be through by then */
-	/* Connecting: becomes true if the other end has no place for us now (LINK_BUSY); NULL. */
+	const char *pins;          /* of the other end, separated by ';'; NULL: any key */
+	unsigned handshake_ms;     /* the limit for the handshake */
+	/* Connecting: set to true if the other end has no place for us now (LINK_BUSY); or NULL. */
 	bool *ret_busy;
 };
 
 /*
- * Accepting: the socket is owned from now on, also after a failure. Connecting: it stays the
- * caller's, as http_connect() has it, and longer than the link. ST_NO_PRIVILEGE: the other end has
- * another key, and the message has its pin. ST_OUTPUT: it is no TLS 1.3, or the connection broke.
+ * Accepting: owns the socket from now on, even after a failure. Connecting: it stays the caller's,
+ * as from http_connect(), and must outlive the link. ST_NO_PRIVILEGE: the other end has another
+ * key, and the message has its pin. ST_OUTPUT: it is not TLS 1.3, or the connection broke.
  *
- * Who accepts better takes any key, and judges `ret_pin` himself: the alert that Mbed TLS 3.6 sends
- * after a server's Finished is encrypted with the keys of the handshake, which no client can read
- * any more (RFC 8446, 4.4.4; seen with OpenSSL 3.0 and with itself), and so would try again.
+ * The accepting side should accept any key and check `ret_pin` itself: the alert that Mbed TLS 3.6
+ * sends after a server's Finished is encrypted with the handshake keys, so no client can read it
+ * any more (RFC 8446, 4.4.4; seen with OpenSSL 3.0 and with itself), and the client would retry.
  */
 enum status tls_link_connect(net_socket s, const struct tls_options *o, struct link **ret,
 			     struct err *e);

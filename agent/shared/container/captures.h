@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When every page of a stream was captured, the newest capture and the older ones apart: from the
- * headers of a container alone, so that no content is decoded to know it.
+ * When each page of a stream was captured, with newest and older captures kept apart. It uses only
+ * the headers of a container, so nothing is decoded.
  */
 #ifndef RAMSEAL_AGENT_SHARED_CONTAINER_CAPTURES_H
 #define RAMSEAL_AGENT_SHARED_CONTAINER_CAPTURES_H
@@ -10,7 +10,7 @@
 #include "formats/base/range.h"
 #include "formats/rsz/rsz_reader.h"
 
-/* Neighbouring pages that were captured together and have the same state. */
+/* Adjacent pages captured together with the same state. */
 struct capture {
 	struct range range;
 	uint64_t start; /* monotonic ns */
@@ -19,15 +19,15 @@ struct capture {
 	uint16_t reason; /* enum rsz_reason */
 };
 
-/* An extent whose pages do not all have one state. */
+/* An extent whose pages have several states. */
 struct mixed_extent {
 	uint64_t address;
 	size_t first; /* its first page in mixed_states */
 };
 
 /*
- * When each extent of a container was captured, why, and what became of its pages; by its number
- * (struct rsz_segment). Which addresses it has is the reader's to know.
+ * When and why each extent of a container was captured, and the states of its pages, by its number
+ * (struct rsz_segment). The reader knows its addresses.
  */
 struct captured_extents {
 	struct packed table;
@@ -40,41 +40,40 @@ struct captured_extents {
 };
 
 /*
- * One page as an earlier record has it, and it was read: it was captured again later. Of a swap
- * cache what was not read is here, too: that it had nothing is what was to be known.
+ * A page that was read in an earlier record and captured again later. For a swap cache, unread
+ * pages are included too, because their absence is the information.
  */
 struct older_page {
 	uint64_t address;
 	uint64_t start; /* monotonic ns */
 	uint64_t end;
 	uint64_t record; /* offset of the CHUNK record */
-	uint32_t data;   /* where its bytes begin in the chunk's */
+	uint32_t data;   /* offset of its bytes in the chunk's data */
 	uint16_t length; /* PAGE_SIZE, or less at the end of a file */
 	uint8_t reason;  /* enum rsz_reason */
-	uint8_t state;   /* enum page_state: it was read, but in a stream of the swap cache */
+	uint8_t state;   /* enum page_state: always read, except in a swap cache's stream */
 };
 
 /*
- * So many older pages of a stream are kept, 8 GiB of memory: an acquisition does not capture that
- * much again, and a record of 200 bytes can say that it has 4,096.
+ * The most older pages kept for a stream, 8 GiB of memory: an acquisition does not capture more
+ * again, but a record of 200 bytes can claim 4,096.
  */
 #define CAPTURES_OLDER_MAX ((size_t)1 << 21)
 
 /* Of one stream. */
 struct captures {
-	const struct rsz_reader
-		*reader; /* NULL: of a stream that is not wanted, and all is empty */
+	const struct rsz_reader *reader; /* NULL: an unwanted stream, with everything empty */
 	const struct captured_extents *extents;
 	uint32_t stream;
 	struct rsz_times times;   /* of the newest captures, from the first to the last */
-	struct older_page *older; /* by address, then in the order of their records */
+	struct older_page *older; /* by address, then by record */
 	size_t n_older;
 	size_t older_room;
-	uint64_t older_untold; /* that there were more of: of no page all are known */
-	bool all_states;       /* of older pages; of a swap cache */
+	uint64_t older_untold; /* further ones: then no page's list is complete */
+	bool all_states;       /* older pages of any state are kept: a swap cache */
 };
 
-/* One for each stream of the container; those that are not wanted stay empty. */
+/* One for each stream of the container; unwanted ones stay empty. */
 struct stream_captures {
 	struct captures *streams;
 	size_t count;
@@ -82,31 +81,32 @@ struct stream_captures {
 };
 
 /*
- * Of all streams of physical memory, all page files and what swap caches held of them. `in` is what
- * `r` was opened on; the reader must stay open as long as captures are asked for.
+ * Loads all streams of physical memory, page files and swap caches. `in` is what `r` was opened on;
+ * the reader must stay open while captures are used.
  */
 enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 				 const struct rsz_reader *r, struct err *e);
 void stream_captures_deinit(struct stream_captures *s);
 
 /*
- * The first capture at or behind the page at `address`, from there on, and up to `last` (the end of
- * a page) at most; false if there is none up to there. It takes as long as it has extents.
+ * The first capture at or after the page at `address`, cut to start there and to end at `last` (the
+ * end of a page) at the latest; false if there is none up to there. The time grows with its
+ * extents.
  */
 bool captures_from(const struct captures *c, uint64_t address, uint64_t last, struct capture *ret);
 
 /*
- * The first page at or behind `address` that was captured more than once: *n older captures of it,
- * in the order in which they were written. NULL: there is none.
+ * The first page at or after `address` that was captured more than once: its *n older captures, in
+ * the order of the file. NULL: none.
  */
 const struct older_page *captures_older_from(const struct captures *c, uint64_t address, size_t *n);
 
-/* Those of the page at `address`; NULL, and *n is 0: it was captured once at most. */
+/* Those of the page at `address`; NULL with *n of 0: it was captured at most once. */
 const struct older_page *captures_older(const struct captures *c, uint64_t address, size_t *n);
 
 /*
- * The content of an older page, PAGE_SIZE bytes of it: behind the end of a file there are zeros.
- * ST_CORRUPT if the container is damaged there. `c` is a cursor of the reader they are of.
+ * The content of an older page, PAGE_SIZE bytes, with zeros after the end of a file. ST_CORRUPT if
+ * the container is damaged there. `c` is a cursor of the same reader.
  */
 enum status captures_read_older(struct rsz_cursor *c, const struct older_page *o, uint8_t *ret,
 				struct err *e);
@@ -114,7 +114,7 @@ enum status captures_read_older(struct rsz_cursor *c, const struct older_page *o
 /* True if the pages have content, zeros included. */
 bool capture_is_readable(const struct capture *c);
 
-/* The addresses that are covered, tidy and joined. */
+/* All captured addresses, tidy and joined. */
 enum status captures_ranges(const struct captures *c, struct range_list *ret, struct err *e);
 
 #endif

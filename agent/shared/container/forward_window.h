@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A blob over what can only be read forward. What is read goes into a window that holds the record
- * that is looked at, with its header and payload; what lies before goes when there is no more room.
+ * A blob over input that can only be read forward. Its window holds the current record, with header
+ * and payload; older bytes are dropped when there is no more space.
  */
 #ifndef RAMSEAL_AGENT_SHARED_CONTAINER_FORWARD_WINDOW_H
 #define RAMSEAL_AGENT_SHARED_CONTAINER_FORWARD_WINDOW_H
@@ -10,7 +10,7 @@
 
 struct forward_window {
 	struct blob blob;
-	/* As much as there is at the moment, at most `len` bytes. *got is 0 at the end alone. */
+	/* Reads what is available, at most `len` bytes. *got is 0 only at the end. */
 	enum status (*pull)(void *arg, void *p, size_t len, size_t *got, struct err *e);
 	void *arg;
 
@@ -18,7 +18,7 @@ struct forward_window {
 	size_t room;
 	size_t len;
 	uint64_t base; /* offset of window[0] */
-	uint64_t low;  /* nothing before it is wanted any more */
+	uint64_t low;  /* nothing before it is needed any more */
 };
 
 void forward_window_init(struct forward_window *w,

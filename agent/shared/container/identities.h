@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --identity: whose containers can be read (formats/age/age.h). */
+/* --identity: secret keys for encrypted containers (formats/age/age.h). */
 #ifndef RAMSEAL_AGENT_SHARED_CONTAINER_IDENTITIES_H
 #define RAMSEAL_AGENT_SHARED_CONTAINER_IDENTITIES_H
 
@@ -14,8 +14,8 @@ struct identity_options {
 extern const struct option_group identity_option_group;
 
 /*
- * All of them, once for the command; NULL if none is given. ST_INPUT with the file that holds none,
- * or the line of it that is something else.
+ * Loads all of them; NULL if none is given. ST_INPUT with the file that holds none, or its invalid
+ * line.
  */
 enum status identities_load(const struct identity_options *o, struct age_identities **ret,
 			    struct err *e);

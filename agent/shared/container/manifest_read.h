@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the manifest's "begin" line says, for who needs it as more than JSON (formats/MANIFEST.md).
- * A line that is absent or malformed says nothing: `begin` may be NULL.
+ * Values from the manifest's "begin" line in other forms than JSON (formats/MANIFEST.md). `begin`
+ * may be NULL; an absent or malformed line has no values.
  */
 #ifndef RAMSEAL_AGENT_SHARED_CONTAINER_MANIFEST_READ_H
 #define RAMSEAL_AGENT_SHARED_CONTAINER_MANIFEST_READ_H
@@ -22,7 +22,7 @@ enum status manifest_get_notes(const json_t *begin, uint8_t **ret, size_t *ret_s
 /* "direct_map" of the source; 0 if it is not known. */
 uint64_t manifest_direct_map(const json_t *begin);
 
-/* The map that was acquired, tidy: maps[0]; what is malformed is left out. */
+/* The acquired map, maps[0], tidy; malformed parts are left out. */
 enum status manifest_get_map(const json_t *begin, struct range_list *ret, struct err *e);
 
 #endif

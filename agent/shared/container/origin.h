@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose memory a container holds, and which machine made it, from the lines of its manifest.
+ * Which machine's memory a container holds, and which machine made it, from its manifest.
  *
- * Of a live source both are one, and the "begin" line describes it. Of an image they are two:
- * whatever that line says of a machine is of the one that made the container, and what is known
- * of the other one is what was found in its memory, or in the registry of a disk that was given
- * beside it.
+ * With a live source both are the same, and the "begin" line describes it. With an image they
+ * differ: the machine in that line made the container, and the other one is known only from its
+ * memory or from the registry of a disk that was given with it.
  */
 #ifndef RAMSEAL_AGENT_SHARED_CONTAINER_ORIGIN_H
 #define RAMSEAL_AGENT_SHARED_CONTAINER_ORIGIN_H
@@ -13,13 +12,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Texts are borrowed from the lines, and are a stranger's. NULL: not known. */
+/* Texts are borrowed from the lines and untrusted. NULL: not known. */
 struct origin {
 	bool image; /* the source was a file */
-	bool still; /* and it cannot have changed while it was read: it has one moment */
+	bool still; /* and it cannot have changed while it was read */
 
 	const char *host;    /* the machine whose memory it is, by its own name */
-	const char *host_by; /* who says so, if it is an image */
+	const char *host_by; /* where that is from, if it is an image */
 	const char *product;
 	const char *cpu;
 	const char *kernel;         /* release of Linux, number of Windows NT */
@@ -30,15 +29,15 @@ struct origin {
 	const char *made_on_system;
 };
 
-/* What is said instead of how safe a page is. */
+/* Replaces the verdict on a page's safety. */
 #define ORIGIN_STILL_WHY                                                                           \
 	"an image file does not change while it is read; what changed while it was taken is not "  \
 	"known"
 
-/* `begin` and `end` are lines or NULL; `lines` has the "tables" lines, and may have others. */
+/* `begin` and `end` are lines or NULL; `lines` has the "tables" lines and possibly others. */
 void origin_read(struct origin *o, const json_t *begin, const json_t *end, const json_t *lines);
 
-/* The same of an array that has all of these lines. */
+/* The same from an array that has all these lines. */
 void origin_of_lines(struct origin *o, const json_t *lines);
 
 /*
@@ -47,7 +46,7 @@ void origin_of_lines(struct origin *o, const json_t *lines);
  */
 const json_t *origin_facts(const json_t *begin, const char *section);
 
-/* The "tables" line that knows most: the last one that found a system. NULL: none did. */
+/* The most informative "tables" line: the last one that found a system. NULL: none did. */
 json_t *origin_tables(const json_t *lines);
 
 #endif

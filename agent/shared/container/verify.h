@@ -11,12 +11,12 @@
 
 /*
  * ST_OK: sealed, and every bit as it was sealed. ST_CORRUPT: `ret` says how far it is whole (a bad
- * payload counts as damage at its record). Others: it could not be read, and `ret` is undefined.
+ * payload counts as damage at its record). Other statuses: it could not be read, and `ret` is
+ * undefined.
  *
- * It is read once, from front to back; `in` can be one that can only be read so. `told` (or NULL)
- * gets what the manifest says of the acquisition: of a container that is ST_OK, as much as
- * container_outcome() and container_acquisition_json() want; of any, its identity.
- * container_close() frees that.
+ * Reads it once, from front to back, so `in` may be a pipe. `told` (or NULL) gets what the manifest
+ * says about the acquisition: with ST_OK, what container_outcome() and container_acquisition_json()
+ * need; in any case, its identity. container_close() frees that.
  */
 enum status container_verify(struct blob *in, unsigned threads, enum progress_mode progress,
 			     struct rsz_scan_result *ret, struct container *told, struct err *e);

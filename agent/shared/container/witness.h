@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of what `ramseal receive` has seen: lines of JSON, each with "time" and "event".
+ * The log of `ramseal receive`: lines of JSON, each with "time" and "event".
  *
  *	{"time":"2026-11-22T13:45:00.000000000Z","event":"began","id":"<32 digits>",
  *	 "peer":"sha256//…","address":"192.0.2.7:50412","file":"<time>-<id>.rsz","name":"host.rsz",
@@ -10,13 +10,12 @@
  *	 "sha256":"<64 digits>","sealed":true,"verified":"sealed","whole_bytes":4096,"records":9,
  *	 "root":"<64 digits>","container":"<32 digits>"}
  *
- * "sealed" is what the sender said, "verified" what the receiver found: finding_name(). Of what is
- * "encrypted" or "no container" nothing was verified: its bytes were hashed, no more, and "root"
- * and "container" are null. So is "root" if a payload is damaged. "name" is the sender's
- * suggestion.
+ * "sealed" is what the sender said, "verified" what the receiver found: finding_name(). An upload
+ * that is "encrypted" or "no container" was only hashed, not verified, so "root" and "container"
+ * are null. "root" is also null if a payload is damaged. "name" is the sender's suggestion.
  *
- * Whoever may send can send a container with an id that was seen before. So a line speaks for its
- * peer alone, and several may contradict each other.
+ * Anyone who may send can send a container with an id that was seen before. So a line speaks only
+ * for its peer, and lines may contradict each other.
  */
 #ifndef RAMSEAL_AGENT_SHARED_CONTAINER_WITNESS_H
 #define RAMSEAL_AGENT_SHARED_CONTAINER_WITNESS_H
