@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * BTF, the kernel's own description of its types (include/uapi/linux/btf.h, version 1): just enough
- * to ask where a member lies. The bytes come from memory that others control, and nothing in them
- * is believed.
+ * to find the offset of a member. The bytes come from memory that others control, and are
+ * untrusted.
  */
 #ifndef RAMSEAL_AGENT_SHARED_KERNEL_BTF_H
 #define RAMSEAL_AGENT_SHARED_KERNEL_BTF_H
@@ -11,7 +11,7 @@
 
 #include "formats/base/err.h"
 
-/* As a kernel has it: 5 MB in Debian's 6.1. */
+/* A kernel's own has 5 MB in Debian's 6.1. */
 #define BTF_SIZE_MAX ((size_t)64 << 20)
 
 struct btf {
@@ -27,20 +27,20 @@ struct btf {
 enum status btf_init(struct btf *b, const void *p, size_t len, struct err *e);
 void btf_deinit(struct btf *b);
 
-/* The size that a header claims for the whole, from its first 24 bytes; 0 if it is no header. */
+/* The total size that a header claims in its first 24 bytes; 0 if it is not a header. */
 #define BTF_HEADER_SIZE 24
 size_t btf_claimed_size(const void *header);
 
 /*
- * Where `member` lies in `struct type`, in bytes, also if it is within anonymous structures and
- * unions. `member` may be a path: "thread.sp". False if there is none, or it is a bit field.
+ * The offset of `member` in `struct type` in bytes, even inside anonymous structures and unions.
+ * `member` may be a path: "thread.sp". False if there is none or it is a bit field.
  */
 bool btf_offset(const struct btf *b, const char *type, const char *member, uint32_t *ret);
 
-/* The value of an enumerator, whatever its enumeration is called. False if there is none. */
+/* The value of an enumerator of any enumeration. False if there is none. */
 bool btf_enumerator(const struct btf *b, const char *name, uint32_t *ret);
 
-/* How many elements the array has that is this member of `struct type`. False if it is none. */
+/* The number of elements of this array member of `struct type`. False if it is not an array. */
 bool btf_elements(const struct btf *b, const char *type, const char *member, uint32_t *ret);
 
 /* sizeof(struct type). */

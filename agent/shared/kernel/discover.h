@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose page tables: from a physical memory and what its source told, to a list of address spaces
- * with PID and name. The process list and a scan for roots are both asked; where they differ, the
- * difference is a finding. Everything that was decided is in the result, with how.
+ * Finds the address spaces, with PID and name, in physical memory, with the help of what its source
+ * says. Uses both the process list and a scan for roots; differences between them are findings. The
+ * result has every decision and its reason.
  */
 #ifndef RAMSEAL_AGENT_SHARED_KERNEL_DISCOVER_H
 #define RAMSEAL_AGENT_SHARED_KERNEL_DISCOVER_H
@@ -14,19 +14,19 @@
 struct candidates;
 struct discovery;
 
-/* What is known before. Zero: nothing. Pointers are borrowed. */
+/* What is known beforehand. Zero: nothing. Pointers are borrowed. */
 struct discover_hints {
 	/*
-	 * An earlier discovery of the same running machine: its kernel, symbols and offsets still
-	 * hold, and only the list is read again (and the scan made).
+	 * An earlier discovery of the same running machine: its kernel, symbols and offsets are
+	 * still valid; only the list is read again, and the scan repeated.
 	 */
 	const struct discovery *before;
 	bool has_cr3;
 	uint64_t cr3;
-	bool five_levels;     /* of Windows: then its roots are not looked for */
+	bool five_levels;     /* Windows: then its roots are not searched for */
 	bool has_kernel_base; /* Windows: ntoskrnl's */
 	uint64_t kernel_base;
-	struct pe_file *ntoskrnl; /* of the Windows that runs; or NULL */
+	struct pe_file *ntoskrnl; /* the running Windows's; or NULL */
 	const void *notes;        /* PT_NOTE bytes */
 	size_t notes_size;
 	const char *kallsyms; /* text of /proc/kallsyms */
@@ -34,31 +34,31 @@ struct discover_hints {
 	const void *btf; /* /sys/kernel/btf/vmlinux */
 	size_t btf_size;
 	bool skip_scan;   /* the list only */
-	bool kernel_only; /* not even that: which system it is, and how its tables are built */
+	bool kernel_only; /* not even that: only the system and the kind of its tables */
 	/*
-	 * A scan that was made between the earlier discovery and this one, while memory was read;
-	 * instead of one of discover()'s own.
+	 * A scan made between the earlier discovery and this one, while memory was read; replaces
+	 * discover()'s own.
 	 */
 	const struct root_watch *watch;
 	/*
-	 * Pages that were found while all of memory was read, of memory that stands still: the
-	 * kernel is searched for, and roots are, in these alone; sorted.
+	 * Pages collected while all of an unchanging memory was read, sorted: only these are
+	 * searched for the kernel and for roots.
 	 */
 	const struct candidates *candidates;
 	/*
-	 * How many of the lowest pages are searched for a kernel that was not given; 0: all. Then
-	 * only what leaves no doubt is one.
+	 * How many of the lowest pages to search for an unknown kernel; 0: all. Then only an
+	 * unmistakable one is accepted.
 	 */
 	uint64_t search_pages;
 };
 
 /*
- * So many are quickly looked through, by one thread, and settle most: Windows has its root in the
- * first 16 MiB, and most images of Linux say themselves where its kernel is.
+ * One thread searches this many quickly, and they are usually enough: Windows has its root in the
+ * first 16 MiB, and most images of Linux say where the kernel is.
  */
 #define DISCOVER_FEW (UINT64_C(64) << 20 >> PAGE_SHIFT)
 
-/* From what a source said of itself. */
+/* Takes hints from a source's own facts. */
 void discover_hints_from_drv(struct discover_hints *h, const struct drv_info *info);
 
 enum discover_os { OS_UNKNOWN, OS_WINDOWS, OS_LINUX };
@@ -83,9 +83,9 @@ const char *dtb_origin_name(enum dtb_origin o);
 const char *discover_os_name(enum discover_os os);
 
 /*
- * Roots that the kernel keeps for itself, beside its own: Linux patches code through poking_mm,
- * calls firmware through efi_mm, and starts processors through a root below 1 MiB. They have user
- * pages and no process, and are no finding.
+ * Helper roots of the kernel: Linux patches code through poking_mm, calls firmware through efi_mm,
+ * and starts processors through a root below 1 MiB. They have user pages but no process, and are
+ * not findings.
  */
 #define HELPERS_MAX 4
 
@@ -94,41 +94,44 @@ struct helper_root {
 	uint64_t dtb;
 };
 
-/* One address space. Zero or one root, one or more processes: one of these for each process. */
+/* One address space of one process; processes can share a root, or have none. */
 struct address_space {
 	struct process process; /* pid and name are set if `listed` */
 	bool listed;            /* the process list has it */
 	bool scanned;           /* the scan found its root */
-	bool copy;              /* its root is no more than a copy of one: discover_copies.c */
-	uint32_t mapped_by;     /* the process of which a copy is a page; 0: of none */
-	bool kernel;            /* it is the kernel's own, or a helper: then its name says which */
+	bool copy;              /* its root is only a copy of one: discover_copies.c */
+	uint32_t mapped_by;     /* the process that has the copy in its memory; 0: none */
+	bool kernel;            /* the kernel's own, or a helper, as its name says */
 };
 
 struct discovery {
 	enum discover_os os;
 	enum paging_mode mode;
-	uint64_t ignore; /* bits of entries that are no address: AMD's C-bit */
+	uint64_t ignore; /* bits of entries that are not part of the address: AMD's C-bit */
 	uint64_t kernel_dtb;
 	enum dtb_origin kernel_dtb_origin;
 	/*
-	 * The root by which the kernel's memory is read: the kernel's, or, where an image lacks
-	 * that page, a process's.
+	 * The root for reading the kernel's memory: the kernel's or, if an image lacks that page, a
+	 * process's.
 	 */
 	uint64_t walk_dtb;
-	uint32_t self_index; /* NO_INDEX: there is none */
+	uint32_t self_index; /* NO_INDEX: none */
 
 	struct windows_kernel windows;
 	struct vmcoreinfo *vmcoreinfo; /* NULL: none */
-	bool vmcoreinfo_from_memory;   /* found by its look, not told by the source */
-	uint64_t vmcoreinfo_page;      /* there */
-	bool searched; /* all of memory, for a kernel: with OS_UNKNOWN it has none that is known */
-	struct linux_uts uts; /* empty: not there to be read */
+	bool vmcoreinfo_from_memory;   /* found by its content, not from the source */
+	uint64_t vmcoreinfo_page;      /* its address in memory */
+	bool searched;        /* all memory was searched: OS_UNKNOWN then means no known kernel */
+	struct linux_uts uts; /* empty: not readable */
 	uint64_t init_task;
 	struct linux_offsets linux_offsets;
 	uint64_t vmemmap; /* where struct page of frame 0 is; 0: not known */
 	/* Symbols swapper_spaces, swap_aops (mm/swap_state.c), swap_info (mm/swapfile.c); or 0 */
 	uint64_t swapper_spaces, swap_ops, swap_areas;
-	/* CONFIG_DEVICE_PRIVATE, by the symbols of the kernel: what absent entries mean (pte.h). */
+	/*
+	 * CONFIG_DEVICE_PRIVATE, by the symbols of the kernel: it decides what absent entries mean
+	 * (pte.h).
+	 */
 	enum pte_option device_private;
 	struct helper_root helpers[HELPERS_MAX];
 	size_t n_helpers;
@@ -137,39 +140,42 @@ struct discovery {
 
 	struct process_list list;
 	struct root_scan roots;
-	struct address_space *spaces; /* the kernel's first, then the list's, then what it hides */
+	struct address_space *spaces; /* first the kernel's, then listed ones, then hidden ones */
 	size_t n_spaces;
 	/*
-	 * Roots with user pages that the list does not have, without copies: of a list that is
-	 * complete they are hidden; otherwise unknown.
+	 * Roots with user pages that are not in the list, except copies: hidden if the list is
+	 * complete, otherwise unknown.
 	 */
 	size_t hidden;
 	size_t unlisted;
-	/* such roots that are copies: readers of tables have them in their buffers */
+	/* such roots that are copies, in buffers of programs that read page tables */
 	size_t copies;
-	/* Listed (earlier, too), but the scan did not find the root, though its page is there. */
+	/*
+	 * Listed (earlier, too), but the scan did not find the root, though its page is its address
+	 * in memory.
+	 */
 	size_t unscanned;
-	size_t idle_roots; /* unlisted roots without user pages: the kernel's, or freed ones */
+	size_t idle_roots; /* unlisted roots without user pages: of the kernel, or freed */
 
 	uint64_t pages_read;
 	uint64_t ns; /* 0 if the budget has no clock */
 };
 
 /*
- * ST_OK also if little was found; ST_NOMEM. `budget` bounds all of it together: first come the
- * kernel and the list, then the scan takes the rest.
+ * ST_OK even if little was found; ST_NOMEM. `budget` limits everything together: first the kernel
+ * and the list, then the scan.
  */
 enum status discover(struct physmem *m, const struct discover_hints *h, struct walk_budget *budget,
 		     struct discovery *ret, struct err *e);
 void discovery_deinit(struct discovery *d);
 
-/* Goes through the roots of all address spaces: each one's own, then its user-mode twin. */
+/* Iterates over the roots of all address spaces: each one's own, then its user-mode twin. */
 struct root_cursor {
 	size_t space;
 	bool user; /* the twin is next */
 };
 
-/* The next root in *ret; false behind the last. Copies of roots are left out. */
+/* The next root in *ret; false after the last. Leaves out copies. */
 bool discovery_next_root(const struct discovery *d, struct root_cursor *c, uint64_t *ret);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout by which a machine's entries are read: chosen from what all of them look like, and
- * told with its reasons. What is not present is PTE_UNKNOWN where nothing spoke for any layout.
+ * Chooses the layout of a machine's entries from what all of them look like, with reasons. Absent
+ * entries are PTE_UNKNOWN if nothing supports any layout.
  */
 #ifndef RAMSEAL_AGENT_SHARED_KERNEL_LAYOUT_H
 #define RAMSEAL_AGENT_SHARED_KERNEL_LAYOUT_H
 
 #include "agent/shared/kernel/entry_reader.h"
 
-/* Of one machine; `facts` of layout_evidence_init() are copied, and what they name is borrowed. */
+/* For one machine; layout_evidence_init() copies `facts` and borrows what they point to. */
 struct layout_evidence {
 	enum discover_os os;
 	struct win_pte_evidence windows;
@@ -22,17 +22,17 @@ void layout_evidence_add_entry(struct layout_evidence *ev, unsigned level, uint6
 			       uint64_t raw);
 
 struct layout_choice {
-	const char *name; /* "none": nothing spoke for any */
+	const char *name; /* "none": nothing supports any */
 	bool found;
-	bool by_version;                /* no entry spoke for or against any */
+	bool by_version;                /* chosen without evidence from entries */
 	enum pte_option device_private; /* Linux */
 	char reason[PTE_REASON_MAX];
-	char doubt[PTE_REASON_MAX]; /* what contradicts what was told of the system; or "" */
-	/* The files that Linux' entries name by this layout: one bit each. 0 on Windows. */
+	char doubt[PTE_REASON_MAX]; /* what contradicts the known facts of the system; or "" */
+	/* The files in Linux's entries by this layout: one bit each. 0 on Windows. */
 	uint32_t files;
 };
 
-/* Puts the layout into `reader`, whose other members stay. */
+/* Sets the layout in `reader` and leaves its other members. */
 void layout_choose(const struct layout_evidence *ev, struct entry_reader *reader,
 		   struct layout_choice *ret);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a Linux kernel says of itself: VMCOREINFO, and its symbols out of memory.
- */
+/* What a Linux kernel says about itself: VMCOREINFO, and its symbols in memory. */
 #ifndef RAMSEAL_AGENT_SHARED_KERNEL_LINUX_INFO_H
 #define RAMSEAL_AGENT_SHARED_KERNEL_LINUX_INFO_H
 
@@ -19,7 +17,7 @@ struct vmcoreinfo {
 bool vmcoreinfo_from_notes(struct vmcoreinfo *v, const void *notes, size_t len);
 /* From a page of memory. The kernel writes it at the start of a page, beginning "OSRELEASE=". */
 bool vmcoreinfo_from_page(struct vmcoreinfo *v, const uint8_t *page);
-/* Whether it begins so; that is quick. */
+/* A quick check of its beginning. */
 bool vmcoreinfo_begins(const uint8_t *page);
 
 /*
@@ -31,17 +29,17 @@ bool vmcoreinfo_begins(const uint8_t *page);
 bool vmcoreinfo_symbol(const struct vmcoreinfo *v, const char *name, uint64_t *ret);
 /* OSRELEASE, "6.1.0-56-amd64"; without a NUL. */
 const char *vmcoreinfo_release(const struct vmcoreinfo *v, size_t *ret_len);
-/* Of that, 601; 0 if it makes no sense. */
+/* The version in it, as 601; 0 if it makes no sense. */
 uint32_t vmcoreinfo_version(const struct vmcoreinfo *v);
-/* The same of a release as uname(2) has it; NULL is 0. */
+/* The same for a release from uname(2); NULL is 0. */
 uint32_t linux_version(const char *release);
 
-/* The newest Linux that is booted by the tests (tests/README.md). */
+/* The newest Linux in the tests (tests/README.md). */
 #define LINUX_TESTED       703
 
 /*
- * What is to be said of a newer one, in one sentence: what is read from such a machine, and what is
- * believed to be as in the last version that is known. False, and "": it is none.
+ * A sentence about a newer one: what is read from such a machine, and what is assumed to be as in
+ * the last known version. False, with "": it is not newer.
  */
 #define LINUX_UNTESTED_MAX 300
 bool linux_is_untested(const char *release, char ret[static LINUX_UNTESTED_MAX]);
@@ -57,7 +55,7 @@ bool vmcoreinfo_image_pa(const struct vmcoreinfo *v, uint64_t va, uint64_t *ret)
 
 /*
  * struct new_utsname (include/uapi/linux/utsname.h) of the first namespace, init_uts_ns: texts of
- * at most 64 characters, raw bytes of a stranger.
+ * at most 64 characters, untrusted raw bytes.
  */
 #define UTS_TEXT 65
 
@@ -70,8 +68,8 @@ struct linux_uts {
 };
 
 /*
- * Read at the physical address that VMCOREINFO leads to. True if it is there and of the release
- * that VMCOREINFO names: then both are of one kernel, whose image lies where VMCOREINFO has it.
+ * Read at the physical address from VMCOREINFO. True if it is readable and has VMCOREINFO's
+ * release: then both belong to one kernel, whose image is where VMCOREINFO says.
  */
 bool vmcoreinfo_uts(const struct vmcoreinfo *v, struct physmem *m, struct linux_uts *ret);
 
@@ -88,8 +86,8 @@ struct kallsyms_wanted {
 #define KALLSYMS_MAX (UINT32_C(1) << 21) /* symbols: twice the 2^20 that no kernel reaches */
 
 /*
- * Looks for `n` symbols in one pass. False if the tables are not named or make no sense; a symbol
- * that is not there is not an error. `v` reads the kernel's address space.
+ * Looks for `n` symbols in one pass. False if the tables are not in VMCOREINFO or make no sense; a
+ * missing symbol is not an error. `v` reads the kernel's address space.
  */
 bool kallsyms_find(const struct virt *v, const struct vmcoreinfo *info, struct kallsyms_wanted *w,
 		   size_t n);
@@ -98,9 +96,10 @@ bool kallsyms_find(const struct virt *v, const struct vmcoreinfo *info, struct k
 bool kallsyms_find_text(const char *text, size_t len, struct kallsyms_wanted *w, size_t n);
 
 /*
- * Symbols that a kernel has with CONFIG_DEVICE_PRIVATE alone: mm/rmap.c has make_device_exclusive()
- * within #ifdef, and exports it, so that no compiler leaves it out; from 5.14 to 6.14 it was
- * make_device_exclusive_range(). To have neither says something only of kernels that are not older.
+ * Symbols that only a kernel with CONFIG_DEVICE_PRIVATE has: mm/rmap.c has make_device_exclusive()
+ * within #ifdef and exports it, so no compiler removes it; from 5.14 to 6.14 it was
+ * make_device_exclusive_range(). Having neither proves something only for kernels that are not
+ * older.
  */
 #define LINUX_DEVICE_SYMBOL        "make_device_exclusive"
 #define LINUX_DEVICE_SYMBOL_RANGE  "make_device_exclusive_range"

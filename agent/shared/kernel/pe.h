@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images of programs as they lie in memory ("PE Format", Microsoft): exports, sections, and which
- * PDB belongs to one. Any of them may be a stranger's work: no header is believed.
+ * Images of programs in memory ("PE Format", Microsoft): exports, sections, and the PDB. All
+ * headers are untrusted.
  */
 #ifndef RAMSEAL_AGENT_SHARED_KERNEL_PE_H
 #define RAMSEAL_AGENT_SHARED_KERNEL_PE_H
@@ -11,12 +11,12 @@
 #include "formats/base/range.h"
 
 /*
- * The file that an image was loaded from, for what of that is paged out or was never read in. It is
- * believed to be so if time stamp, size and checksum are those of the image in memory.
+ * The file that an image was loaded from, for parts that are paged out or were never read in. It is
+ * accepted if time stamp, size and checksum match the image in memory.
  */
 struct pe_file {
 	struct blob *blob;
-	bool used; /* set once something was read that memory has not */
+	bool used; /* set once something was read that memory lacks */
 };
 
 #define PE_GUID_SIZE 16
@@ -24,69 +24,68 @@ struct pe_file {
 #define PE_PDB_MAX   64
 
 /*
- * Which PDB an image was built with. GUID and age name the build: two kernels of one build number
- * may have other structures and other page-table entries, and then these differ.
+ * The PDB of an image. GUID and age identify the build: two kernels with the same build number can
+ * have different structures and page-table entries, but then these differ.
  */
 struct pe_pdb {
-	uint8_t guid[PE_GUID_SIZE]; /* as it lies in memory */
+	uint8_t guid[PE_GUID_SIZE]; /* as in memory */
 	uint32_t age;
 	char name
-		/* raw bytes of a stranger; empty if they are not there, or too many */
+		/* untrusted raw bytes; empty if missing or too long */
 		[PE_PDB_MAX];
 };
 
 /*
- * Address of an exported symbol in the PE image at `base`. Hostile images end in false. `file` may
- * be NULL here and below.
+ * Address of an exported symbol in the PE image at `base`. False for hostile images. `file` may be
+ * NULL here and below.
  */
 bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const char *name,
 	       uint64_t *ret);
 /*
- * True if there is a PE32+ image whose export table calls itself ntoskrnl.exe or, where that is
- * not there to be read, whose PDB is one of a kernel.
+ * True if there is a PE32+ image whose export table says ntoskrnl.exe or, if that is not readable,
+ * whose PDB is a kernel's.
  */
 bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, uint32_t *ret_size);
-/* What the debug directory of the PE image at `base` says. Hostile images end in false. */
+/* The PDB in the debug directory of the PE image at `base`. False for hostile images. */
 bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe_pdb *ret);
-/* The same of a CodeView record at `va` alone ("RSDS", GUID, age, name). */
+/* The same from only a CodeView record at `va` ("RSDS", GUID, age, name). */
 bool pe_pdb_record(const struct virt *v, uint64_t va, struct pe_pdb *ret);
 bool pe_pdb_is_ntoskrnl(const struct pe_pdb *pdb);
-/* What the headers of a program's image say of it. */
+/* Facts from the headers of a program's image. */
 struct pe_program {
 	uint32_t size; /* SizeOfImage */
 	uint32_t time_date_stamp;
 	uint32_t checksum;
-	uint64_t image_base;  /* where it lies, or wants to */
-	uint32_t relocations; /* bytes of its table of them; 0: none */
+	uint64_t image_base;  /* its address, or its preferred one */
+	uint32_t relocations; /* bytes of their table; 0: none */
 	uint32_t relocations_rva;
 	bool narrow; /* PE32: of 32 bits */
 	bool has_pdb;
 	struct pe_pdb pdb;
 };
 
-/* Memory by virtual address, however it is read. False: a byte of it can't be had. */
+/* Reads memory by virtual address. False: some byte is not available. */
 struct pe_memory {
 	bool (*read)(void *context, uint64_t va, void *p, size_t len);
 	void *context;
 };
 
-/* Of x64 or x86. False: no image, or its headers are not there. */
+/* For x64 or x86. False: not an image, or its headers are missing. */
 bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret);
 
 /*
- * The addresses of its writable sections, `max` at most, ends as the headers have them. False: the
- * headers, or some of the table of sections, are not there; then *ret_count are those before.
+ * The addresses of its writable sections, at most `max`, with ends from the headers. False: the
+ * headers or a part of the section table are missing; *ret_count sections come before that.
  */
-#define PE_SECTIONS_MAX 96 /* that Windows loads ("PE Format", "COFF File Header") */
+#define PE_SECTIONS_MAX 96 /* Windows's limit ("PE Format", "COFF File Header") */
 bool pe_writable(const struct pe_memory *m, uint64_t base, struct range *ret, size_t max,
 		 size_t *ret_count);
-/* What page tables lead to. `v` is borrowed. */
+/* Memory through page tables. `v` is borrowed. */
 struct pe_memory pe_memory_of(const struct virt *v);
 
 /*
- * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol
- * servers index a PDB. Theirs ask in capitals (SymSrv); "SSQP Key Conventions" (dotnet/symstore)
- * has the layout.
+ * 32 digits, without hyphens: followed by the age in hexadecimal, this is the index of a PDB on
+ * symbol servers. SymSrv uses capitals; "SSQP Key Conventions" (dotnet/symstore) has the layout.
  */
 void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT]);
 

@@ -5,13 +5,13 @@
 #include "agent/shared/program/cli.h"
 
 /*
- * Into the cage of agent/shared/program/cage.h, for good: from a command that parses what strangers
- * wrote, once it has read its secrets and before it opens the first of that. What its command line
- * names can be read, and its outputs can be made (agent/shared/output/deputy.h). No command does
- * that which acquires, sends or receives: what holds a parser must never hold up an acquisition.
+ * Into the cage of agent/shared/program/cage.h, for good: for commands that parse untrusted input,
+ * after they have read their secrets and before they open the input. Files from the command line
+ * can be read, and outputs created (agent/shared/output/deputy.h). Commands that acquire, send or
+ * receive never do this: confining a parser must not endanger an acquisition.
  *
- * `by_name`: a library makes the outputs by their names (E01). Then whatever is in their folders
- * can be written.
+ * `by_name`: a library creates the outputs by name (E01). Then everything in their folders is
+ * writable.
  *
  * Windows: nothing yet.
  */

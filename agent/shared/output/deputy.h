@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linux: who makes, names and removes output files for a process in a cage (agent/shared/program/
- * cage.h): a child that was forked before, and that nothing is parsed in. Whatever happens to the
- * process in the cage, the deputy makes only new files, in the folders that the command line names,
- * and renames and removes none but those: what lies beside them, the evidence itself most often,
- * stays as it is.
+ * Linux: creates, renames and removes output files for a process in a cage (agent/shared/program/
+ * cage.h): a child forked earlier, which parses nothing. Whatever happens in the cage, the deputy
+ * creates only new files, in the folders of the command line, and renames and removes only those:
+ * other files there, often the evidence itself, stay untouched.
  */
 #ifndef RAMSEAL_AGENT_SHARED_OUTPUT_DEPUTY_H
 #define RAMSEAL_AGENT_SHARED_OUTPUT_DEPUTY_H
@@ -13,8 +12,8 @@
 #include <stddef.h>
 
 /*
- * For one of each output. `replaces`: --force, a new file may take the place of one that has the
- * last component of `path` for its name, or that and more behind it; of a folder, of any.
+ * One place for each output. `replaces`: with --force, a new file may replace one whose name is the
+ * last component of `path` or begins with it; in a folder, any file.
  */
 struct deputy_place {
 	const char *path;
@@ -22,13 +21,13 @@ struct deputy_place {
 	bool replaces;
 };
 
-/* False: there is none. It ends with us. */
+/* Starts the deputy, which ends with us. False: there is none. */
 bool deputy_begin(const struct deputy_place *places, size_t count);
 
-/* Is there one? Then these are as the system calls that they are named for. */
+/* Is there one? Then these behave like the system calls they are named after. */
 bool deputy_serves(void);
 
-/* A new file, O_RDWR and for its owner alone; -1 and errno. */
+/* Creates a file, O_RDWR and accessible only to its owner; -1 and errno. */
 int deputy_create(int directory, const char *name);
 /* 0 or an errno. */
 int deputy_rename(int directory, const char *from, const char *to, bool replace);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An output that stands on another one and hashes what it passes on: the SHA-256 is what
- * `sha256sum` prints of the file, holes counted as the zeros that they read as. Nothing can be
- * taken back.
+ * `sha256sum` prints for the file, with holes as zeros. Nothing can be taken back.
  */
 #ifndef RAMSEAL_AGENT_SHARED_OUTPUT_HASH_SINK_H
 #define RAMSEAL_AGENT_SHARED_OUTPUT_HASH_SINK_H
@@ -10,12 +9,12 @@
 #include "agent/shared/output/output.h"
 #include "formats/base/sha256.h"
 
-/* *o is now the upper one, and owns what it was; after a failure it is as before. */
+/* Replaces *o by a hashing output that owns it; unchanged after a failure. */
 enum status hash_sink_put_on(struct output **o, struct err *e);
 
 /*
- * Of everything so far, or "" if it was interrupted in the middle of a hole, or if a write failed;
- * nothing can be added after it. `o` is what hash_sink_put_on() made.
+ * The hash of everything so far, or "" if it was interrupted in a hole or a write failed; nothing
+ * can be added afterwards. `o` is from hash_sink_put_on().
  */
 void hash_sink_end(struct output *o, char ret[static SHA256_HEX_SIZE]);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a library puts files of its own: STEM.E01, STEM.E02, … It is given a new directory
- * STEM.E01.partial that nobody else can read, and when everything is complete and on the disk
- * the files move out of it, the first one last: STEM.E01 is there when all are. All failures are
- * ST_OUTPUT, but for ST_NOMEM.
+ * An output for a library that creates files itself: STEM.E01, STEM.E02, … It gets a new directory
+ * STEM.E01.partial that nobody else can read. When everything is complete and on the disk, the
+ * files are moved out of it, the first one last: if STEM.E01 exists, all do. All failures are
+ * ST_OUTPUT, except ST_NOMEM.
  */
 #ifndef RAMSEAL_AGENT_SHARED_OUTPUT_OUTPUT_SET_H
 #define RAMSEAL_AGENT_SHARED_OUTPUT_OUTPUT_SET_H
@@ -15,36 +15,33 @@
 struct output_set;
 
 /*
- * `o->path` names the first file, with or without its ending, which is `suffix`. Refused:
- * "-", a file of the set that exists (with `force` they are all replaced, those that the new set
- * does not need too, unless one is an input), and too little room. A directory of an earlier run
- * stays, and this run's is STEM.E01.2.partial.
+ * `o->path` names the first file, with or without its ending `suffix`. Refused: "-", a file of the
+ * set that exists (with `force` they are all replaced, those that the new set does not need too,
+ * unless one is an input), and too little room. A directory of an earlier run stays, and this run's
+ * is STEM.E01.2.partial.
  */
 enum status output_set_open(const struct output_options *o, const char *suffix,
 			    struct output_set **ret, struct err *e);
 
-/* Without output_set_commit() before it, this leaves the directory, unless it is empty. */
+/* Without an earlier output_set_commit(), this leaves the directory, unless it is empty. */
 void output_set_destroy(struct output_set *s); /* NULL is fine */
 
-/* For the library: what its file names begin with. */
+/* For the library: the beginning of its file names. */
 const char *output_set_base(const struct output_set *s);
 
-/* True if `path` is a name that files of the set have. */
+/* True if `path` is a name of a file of the set. */
 bool output_set_has(const struct output_set *s, const char *path);
 
-/*
- * Everything to the disk, and to its place. If that fails, all files are in the directory, and none
- * where it should be.
- */
+/* Syncs everything and moves it to its place. If that fails, all files stay in the directory. */
 enum status output_set_commit(struct output_set *s, struct err *e);
 
 /* The first file; before the commit, the directory. */
 const char *output_set_where(const struct output_set *s);
-/* The first file, whether it is there or not. */
+/* The first file, existing or not. */
 const char *output_set_name(const struct output_set *s);
-/* The folder that the files are in, for free(); NULL if out of memory. */
+/* The folder of the files, for free(); NULL if out of memory. */
 char *output_set_folder(const struct output_set *s);
-/* What the files hold together, and their names; after output_set_commit(), also if it failed. */
+/* The total size of the files, and their names; after output_set_commit(), even if it failed. */
 uint64_t output_set_bytes(const struct output_set *s);
 json_t *output_set_files(const struct output_set *s);
 
