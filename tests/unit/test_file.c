@@ -483,7 +483,7 @@ TEST(records_of_two_programs_are_in_doubt)
 	image_put(&i, i.len + 0x32000, "", 0);
 	some_zeros(i.at + i.len - 0x32000, 0x300058, 0x32000);
 	d = open_image("file", &i);
-	CHECK_HAS(d->info.lost, "nothing tells for certain");
+	CHECK_HAS(d->info.lost, "it is uncertain");
 	drv_close(d);
 	image_free(&i);
 }
@@ -503,7 +503,7 @@ TEST(objects_of_half_a_page_do_not_tell_where_pages_are)
 	image_put(&i, i.len + 0x800, "", 0);
 	memset(i.at + i.len - 0x800, 0, 0x800);
 	d = open_image("file", &i);
-	CHECK_HAS(d->info.lost, "nothing tells for certain");
+	CHECK_HAS(d->info.lost, "it is uncertain");
 	drv_close(d);
 	image_free(&i);
 }
