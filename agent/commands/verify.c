@@ -2,6 +2,7 @@
 /*
  * ramseal verify: every hash of a container, and where it stops being whole.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ static enum status verify_run(struct cli *cli, struct err *e);
 
 struct verify_options {
 	struct identity_options identity;
+	const char *root;
 	const char *witness;
 	bool json;
 	struct vouching_options vouching;
@@ -34,6 +36,8 @@ struct verify_options {
 
 static const struct option_def options[] = {
 	CLI_HEADING("What to check"),
+	CLI_STRING(struct verify_options, root, 0, "root", "HEX",
+		   "compare the root hash with the one that was written down: 64 digits"),
 	CLI_STRING(struct verify_options, vouching.statement, 0, "statement", "FILE",
 		   "compare the container with the statement of acquire --statement"),
 	CLI_STRING(struct verify_options, vouching.signature, 0, "signature", "FILE",
@@ -68,8 +72,9 @@ const struct command command_verify = {
 	.operands = { .text = "FILE...", .min = 1, .max = SIZE_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Prints the root hash, which must be the one that acquire printed, and how\n"
-		 "the acquisition ended. If the acquisition did not finish (it was stopped,\n"
+	.notes = "Prints the root hash, which must be the one that acquire printed (--root\n"
+		 "compares them, and the exit code is 11 if they differ), and how the\n"
+		 "acquisition ended. If the acquisition did not finish (it was stopped,\n"
 		 "the output was full, or `ramseal seal` closed the container), the exit code\n"
 		 "is 10. Pages that could not be read are recorded in the container; they do\n"
 		 "not change the exit code.\n"
@@ -92,6 +97,15 @@ const struct command command_verify = {
 	.values_size = sizeof(struct verify_options),
 	.run = verify_run,
 };
+
+/* As it was written down: upper-case digits are fine. */
+static bool is_root(const char *expected, const char *root)
+{
+	for (; *expected; expected++, root++)
+		if (tolower((unsigned char)*expected) != *root)
+			return false;
+	return true;
+}
 
 /* What was found out about one file. */
 struct verdict {
@@ -137,6 +151,8 @@ static enum status verify_print_json(const struct verify_options *o, const struc
 		json_decref(doc);
 		return err_nomem(e);
 	}
+	if (doc && o->root && whole)
+		json_object_set_new(doc, "root_matches", json_boolean(is_root(o->root, v->root)));
 	if (doc && v->vouching)
 		json_object_set_new(doc, "statement", vouching_json(v->vouching));
 	return json_print(doc, JSON_COMPACT, e);
@@ -287,6 +303,9 @@ static enum status verify_outcome(const struct verify_options *o, const struct v
 	if (v->st == ST_CORRUPT)
 		return err_set(e, v->st, "%s: %s: %.300s", v->path, rsz_end_name(v->end.end),
 			       v->end.reason);
+	if (o->root && !is_root(o->root, v->root))
+		return err_set(e, ST_MISMATCH, "%s: the root is %s, and not the one of --root",
+			       v->path, v->root);
 	if (v->vouching && vouching_outcome(v->vouching, e))
 		return ST_MISMATCH;
 	st = judge_witness(o, v, e);
@@ -338,6 +357,18 @@ static bool is_worse(enum status st, enum status than)
 	return !than || st == ST_INTERRUPTED || (than == ST_PARTIAL && st != ST_PARTIAL);
 }
 
+static enum status check_root_option(const struct cli *cli, const char *root, struct err *e)
+{
+	if (!root)
+		return ST_OK;
+	if (strlen(root) != SHA256_HEX_SIZE - 1 ||
+	    strspn(root, "0123456789abcdefABCDEF") != SHA256_HEX_SIZE - 1)
+		return cli_usage(cli, e, "--root wants 64 hexadecimal digits");
+	if (cli->n_operands > 1)
+		return cli_usage(cli, e, "--root is about one container");
+	return ST_OK;
+}
+
 /* Every file is looked at. */
 static enum status verify_run(struct cli *cli, struct err *e)
 {
@@ -346,6 +377,8 @@ static enum status verify_run(struct cli *cli, struct err *e)
 	struct witness_log *log = NULL;
 	enum status worst = vouching_check_options(cli, &o->vouching, e);
 
+	if (!worst)
+		worst = check_root_option(cli, o->root, e);
 	if (!worst)
 		worst = identities_load(&o->identity, &x, e);
 	if (!worst && o->witness)

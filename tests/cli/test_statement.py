@@ -103,6 +103,21 @@ class Acquired(StatementCase):
         other = self.file('other', statement.read_bytes().replace(b'size: %d' % size, b'size: %d' % (size + 1)))
         self.assertIn('size', self.verified(path, 11, '--identity', key, '--statement', other)[0])
 
+    def test_root_that_was_written_down(self):
+        path, statement = self.stated()
+        root = lines(statement.read_text())['root']
+        other = root[:-1] + ('1' if root[-1] == '0' else '0')
+        self.assertIn(f'root {root};', self.verified(path, 0, '--root', root)[0])
+        self.verified(path, 0, '--root', root.upper())
+        self.assertTrue(json.loads(self.verified(path, 0, '--json', '--root', root)[0])['root_matches'])
+        self.assertIn(f'the root is {root}, and not the one of --root', self.verified(path, 11, '--root', other)[1])
+        self.assertIs(json.loads(self.verified(path, 11, '--json', '--root', other)[0])['root_matches'], False)
+        for bad in root[:-1], root + '0', root[:-1] + 'g', '':
+            self.assertIn('64 hexadecimal digits', self.verified(path, 2, '--root', bad)[1])
+        self.assertIn('about one container', self.verified(path, 2, '--root', root, path)[1])
+        cut = self.file('cut', path.read_bytes()[:-1])
+        self.verified(cut, 7, '--root', other)  # what is lost comes first
+
     def test_nothing_is_written_unless_asked(self):
         path, _ = self.acquire(self.file('image', memory(16)))
         self.assertEqual(sorted(p.name for p in self.at.iterdir()), ['image', 'out.rsz'])
