@@ -24,8 +24,8 @@
 enum sim_heap_layout {
 	SIM_HEAP_7,     /* 7 SP1 */
 	SIM_HEAP_8,     /* 8 to 10 1507 */
-	SIM_HEAP_14393, /* 10 1607 to 1709 */
-	SIM_HEAP_17134, /* 10 1803 to 11 23H2 */
+	SIM_HEAP_14393, /* 10 1607 to 1803 */
+	SIM_HEAP_17763, /* 10 1809 to 11 23H2 */
 	SIM_HEAP_26100, /* 11 24H2 */
 	SIM_HEAP_LAYOUTS
 };

@@ -34,7 +34,7 @@ static const struct dns_shape {
 	[SIM_HEAP_7] = { 211, false, 0, 0x08, 0x18, 0x30, 0x30 },
 	[SIM_HEAP_8] = { 211, false, 0, 0x08, 0x18, 0x30, 0x30 },
 	[SIM_HEAP_14393] = { 521, false, 8, 0x38, 0x58, 0, 0x68 },
-	[SIM_HEAP_17134] = { 521, false, 8, 0x38, 0x58, 0, 0x68 },
+	[SIM_HEAP_17763] = { 521, false, 8, 0x38, 0x58, 0, 0x68 },
 	[SIM_HEAP_26100] = { 1801, true, 8, 0x38, 0x58, 0, 0x68 },
 };
 

@@ -268,7 +268,7 @@ static struct sim_heap_plan heap_plan_of(struct sim_making *x, uint32_t index)
 	return (struct sim_heap_plan){
 		.layout = x->in->layout->seven     ? SIM_HEAP_7
 			  : x->in->layout->chained ? SIM_HEAP_26100
-						   : SIM_HEAP_17134,
+						   : SIM_HEAP_17763,
 		.seed = sim_draw(&x->in->random),
 		.more = MORE_FIRST + index * MORE_STEP,
 		.index = index,

@@ -192,7 +192,7 @@ static void check_whole(const struct sim_dns *dns, const struct dns_cache *c)
 	assert_int_equal(c->unanswered_count, absent);
 }
 
-static const enum sim_heap_layout layouts[] = { SIM_HEAP_7, SIM_HEAP_17134, SIM_HEAP_26100 };
+static const enum sim_heap_layout layouts[] = { SIM_HEAP_7, SIM_HEAP_17763, SIM_HEAP_26100 };
 
 TEST(entries_of_each_kind_of_table)
 {
@@ -295,7 +295,7 @@ TEST(too_few_entries_teach_nothing)
 		struct sim_dns dns;
 		struct found f;
 
-		build(&m, SIM_HEAP_17134, 1, names, &dns);
+		build(&m, SIM_HEAP_17763, 1, names, &dns);
 		find(&m, &f);
 		assert_null(f.cache.table);
 		assert_int_equal(f.cache.unanswered_count, 0);

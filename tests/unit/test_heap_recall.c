@@ -20,7 +20,7 @@
 #define BASE4 UINT64_C(0x02d40000)
 #define COPY  0x40000
 
-static const char *const layouts[] = { "7", "8", "14393", "17134", "26100" };
+static const char *const layouts[] = { "7", "8", "14393", "17763", "26100" };
 _Static_assert(ARRAY_SIZE(layouts) == SIM_HEAP_LAYOUTS, "a name for each layout");
 
 /* A process that has a heap and nothing else, some of its pages lost. */
@@ -281,7 +281,7 @@ TEST(what_a_copy_of_a_heap_seems_to_hold_is_marked)
 		for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
 			for (uint64_t seed = 1; seed <= 3; seed += test_step()) {
 				const struct sim_heap_plan plan =
-					plan_of(SIM_HEAP_17134, x86, seed);
+					plan_of(SIM_HEAP_17763, x86, seed);
 				uint64_t found[3] = { 0 }, all[3] = { 0 };
 				struct score s = { 0 };
 

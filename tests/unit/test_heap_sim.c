@@ -289,7 +289,7 @@ TEST(every_layout)
 TEST(a_large_block_of_which_the_header_is_lost_is_missed)
 {
 	const struct sim_heap_plan plan = {
-		.layout = SIM_HEAP_17134,
+		.layout = SIM_HEAP_17763,
 		.seed = 3,
 		.base = BASE,
 		.allocations = 200,
@@ -476,7 +476,7 @@ static void build_unnamed(struct unnamed *u, bool wide, bool copy)
 	u->ranges.at = u->at;
 	for (size_t i = 0; i < HEAPS; i++) {
 		const struct sim_heap_plan plan = {
-			.layout = SIM_HEAP_17134,
+			.layout = SIM_HEAP_17763,
 			.x86 = !wide,
 			.seed = i + 7,
 			.base = BASE + i * (UINT64_C(128) << 20),
@@ -614,7 +614,7 @@ static bool keys_agree(const uint8_t *a, const uint8_t *b)
 static void build_pair(struct sim_heap pair[static 2], bool wide)
 {
 	struct sim_heap_plan plan = {
-		.layout = SIM_HEAP_17134,
+		.layout = SIM_HEAP_17763,
 		.x86 = !wide,
 		.seed = 1,
 		.base = BASE,

@@ -335,7 +335,7 @@ static const struct sim_allocation *holder(const struct heap *h, uint64_t va)
 /* Every word of the heap's memory that leads to a leak is in a leak itself, or in a free block. */
 TEST(nothing_but_leaks_and_free_blocks_leads_to_leaks)
 {
-	struct heap h = build(SIM_HEAP_17134, false, mixed);
+	struct heap h = build(SIM_HEAP_17763, false, mixed);
 	uint64_t from_leaks = 0, from_free = 0;
 
 	for (size_t i = 0; i < h.h.region_count; i++) {
@@ -383,7 +383,7 @@ TEST(so_they_do_without_encoding)
 
 	plan.plain = true;
 	check_all(SIM_HEAP_7, false, plan);
-	check_all(SIM_HEAP_17134, false, plan);
+	check_all(SIM_HEAP_17763, false, plan);
 }
 
 TEST(so_they_do_for_many_seeds)
@@ -397,13 +397,13 @@ TEST(so_they_do_for_many_seeds)
 		plan.released = plan.seed % 5 ? 0 : 500;
 		plan.commit = plan.seed % 2 ? 0x1000 : 0x10000;
 		plan.reserve = plan.seed % 4 ? 0x10000 : 0x400000;
-		check_all(SIM_HEAP_17134, false, plan);
+		check_all(SIM_HEAP_17763, false, plan);
 	}
 }
 
 TEST(a_heap_of_every_kind_of_block)
 {
-	struct heap h = build(SIM_HEAP_17134, false, mixed);
+	struct heap h = build(SIM_HEAP_17763, false, mixed);
 
 	assert_in_range(count(&h, SIM_HEAP_BACK_END, true), 500, 6000);
 	assert_in_range(count(&h, SIM_HEAP_BACK_END, false), 50, 6000);
@@ -417,8 +417,8 @@ TEST(a_heap_of_every_kind_of_block)
 
 TEST(the_same_plan_gives_the_same_bytes)
 {
-	struct heap x = build(SIM_HEAP_17134, false, mixed),
-		    y = build(SIM_HEAP_17134, false, mixed);
+	struct heap x = build(SIM_HEAP_17763, false, mixed),
+		    y = build(SIM_HEAP_17763, false, mixed);
 
 	assert_int_equal(x.h.region_count, y.h.region_count);
 	for (size_t i = 0; i < x.h.region_count; i++)
@@ -531,7 +531,7 @@ TEST(user_blocks_say_which_blocks_are_in_use)
 
 TEST(blocks_by_hand_leak_when_the_last_pointer_goes)
 {
-	const struct sim_heap_plan plan = { .layout = SIM_HEAP_17134, .base = BASE, .seed = 3 };
+	const struct sim_heap_plan plan = { .layout = SIM_HEAP_17763, .base = BASE, .seed = 3 };
 	struct sim_heap_builder *b = NULL;
 	struct err e = ERR_INIT;
 	struct sim_heap h;
@@ -610,7 +610,7 @@ static uint64_t count_linked(const struct heap *h, const struct sim_dns *dns)
 
 TEST(a_dns_cache_is_found_from_its_table)
 {
-	const int layouts[] = { SIM_HEAP_7, SIM_HEAP_17134, SIM_HEAP_26100 };
+	const int layouts[] = { SIM_HEAP_7, SIM_HEAP_17763, SIM_HEAP_26100 };
 
 	for (size_t k = 0; k < ARRAY_SIZE(layouts); k++) {
 		const struct sim_heap_plan plan = { .layout = (enum sim_heap_layout)layouts[k],
@@ -790,7 +790,7 @@ static uint64_t walk_nodes(const struct heap *h, uint64_t node, uint64_t parent,
 TEST(blocks_of_full_page_heap_end_where_pages_do)
 {
 	for (unsigned k = 0; k < 2; k++) {
-		struct heap h = build(k ? SIM_HEAP_17134 : SIM_HEAP_7, false,
+		struct heap h = build(k ? SIM_HEAP_17763 : SIM_HEAP_7, false,
 				      with_page_heap(SIM_PAGE_HEAP_FULL));
 		const uint64_t root = h.h.page_heap + 0x1000;
 		unsigned n[2] = { 0 };
@@ -830,7 +830,7 @@ TEST(blocks_of_full_page_heap_end_where_pages_do)
 TEST(blocks_of_light_page_heap_lie_in_blocks)
 {
 	for (unsigned k = 0; k < 2; k++) {
-		struct heap h = build(k ? SIM_HEAP_17134 : SIM_HEAP_7, false,
+		struct heap h = build(k ? SIM_HEAP_17763 : SIM_HEAP_7, false,
 				      with_page_heap(SIM_PAGE_HEAP_LIGHT));
 		unsigned n[3] = { 0 }, waiting = 0;
 
