@@ -121,11 +121,11 @@ static void put_end(uint64_t at, uint16_t kind, uint16_t frames, uint16_t unused
 	sparse_u16(&s, at + 6, (uint16_t)(units | 5 << 8));
 }
 
-/* Of 0x90 bytes, header included. `told`: by the byte of its header that tells of an extension. */
-static struct heap_allocation extend(enum heap_place place, uint8_t told)
+/* Of 0x90 bytes, header included. */
+static struct heap_allocation extend_by(enum heap_place place, uint8_t unused, uint8_t offset)
 {
 	const uint64_t head = walk.l->unit;
-	const struct chunk c = { .at = BLOCK, .offset = told, .unused = told };
+	const struct chunk c = { .at = BLOCK, .offset = offset, .unused = unused };
 	struct heap_allocation a = {
 		.address = BLOCK + head,
 		.size = 0x88,
@@ -134,6 +134,17 @@ static struct heap_allocation extend(enum heap_place place, uint8_t told)
 
 	heap__extend(&walk, &c, &a);
 	return a;
+}
+
+/* Of others than virtual blocks, SegmentOffset says nothing of it. */
+static struct heap_allocation extend(enum heap_place place, uint8_t unused)
+{
+	return extend_by(place, unused, 7);
+}
+
+static struct heap_allocation extend_virtual(uint8_t units)
+{
+	return extend_by(PLACE_VIRTUAL, 4, units);
 }
 
 TEST(pointer_of_10)
@@ -152,13 +163,13 @@ TEST(pointer_of_10)
 	assert_int_equal(a.frames, 0);
 	a = extend(PLACE_LFH, 0xc2);
 	assert_int_equal(a.trace, ENTRY);
-	a = extend(PLACE_VIRTUAL, 2);
+	a = extend_virtual(2);
 	assert_int_equal(a.address, BLOCK + 0x30);
 	assert_false(a.has_requested); /* it has another way to say it */
-	put_end(BLOCK + 0x28, 1, 0, 0, 3);
+	assert_int_equal(extend_virtual(0).address, BLOCK + 0x10);
 	put_end(BLOCK + 0x48, 2, 0, 0, 4);
-	assert_int_equal(extend(PLACE_VIRTUAL, 4).address, BLOCK + 0x50);
-	assert_int_equal(extend(PLACE_VIRTUAL, 4).trace, ENTRY);
+	assert_int_equal(extend_virtual(4).address, BLOCK + 0x50);
+	assert_int_equal(extend_virtual(4).trace, ENTRY);
 	tear_down();
 }
 
@@ -217,8 +228,9 @@ TEST(plain_and_broken_blocks_stay)
 	assert_int_equal(a.address, BLOCK + 0x10);
 	assert_int_equal(a.trace, 0);
 	assert_int_equal(stats.contradictions, 1);
-	a = extend(PLACE_VIRTUAL, 4);
+	a = extend_virtual(2);
 	assert_int_equal(a.address, BLOCK + 0x10);
+	assert_int_equal(stats.contradictions, 2);
 	a = extend(PLACE_BACK_END, 0x7f); /* behind the block's end */
 	assert_int_equal(a.address, BLOCK + 0x10);
 	put_end(BLOCK + 0x28, 1, 0, 0x91, 2); /* more unused than it has */
