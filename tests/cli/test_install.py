@@ -78,7 +78,7 @@ class Manual(unittest.TestCase):
 
     def test_exit_codes_and_general_options(self):
         listed = re.findall(r"^  (\d+)  (.*)$", ramseal("--help"), re.M)
-        self.assertEqual(len(listed), 14)
+        self.assertEqual(len(listed), 16)
         for code, text in listed:
             self.assertRegex(self.section("EXIT STATUS"), rf"(?m)^ +{code} +{re.escape(text)}$")
         self.assertIn("--log-json", self.section("GENERAL OPTIONS"))
