@@ -212,11 +212,7 @@ static void judge_cross_signature(const struct judge *j)
 
 static void judge_attestation(const struct judge *j)
 {
-	if (is_on(j->in, "whql_enforcement"))
-		add_reason(j, "whql-enforcement", FORECAST_BLOCKED, false,
-			   "Windows loads only drivers that passed Microsoft's tests here, and "
-			   "this one was attested without");
-	else if (is_on(j->in, "server") && is_on(j->in, "secure_boot"))
+	if (is_on(j->in, "server") && is_on(j->in, "secure_boot"))
 		add_reason(j, "server", FORECAST_BLOCKED, false,
 			   "this is a Windows Server with Secure Boot, and Microsoft's attestation "
 			   "is for desktop editions");
@@ -476,6 +472,20 @@ static void judge_distrusted(const struct judge *j, const struct driver_state *s
 	}
 }
 
+/*
+ * The kernel's own bit (context_flags.h). Whether it is the Windows Driver Policy that sets it
+ * nobody has told; if so, it takes what that takes.
+ */
+static void judge_whql(const struct judge *j, const struct driver_state *s, const char *class)
+{
+	const bool by_policy = s->state == POLICY_ENFORCED && same_text(class, "attested");
+
+	if (is_on(j->in, "whql_enforcement") && !same_text(class, "whcp") && !by_policy)
+		add_reason(j, "whql-enforcement", FORECAST_BLOCKED, false,
+			   "Windows loads only drivers that passed Microsoft's tests here, which "
+			   "this one did not");
+}
+
 static void judge_driver_policy(const struct judge *j, const struct driver_state *s,
 				const char *class)
 {
@@ -660,8 +670,10 @@ static void judge_all(const struct judge *j, const struct driver_state *s, const
 	}
 	judge_signatures(j, class);
 	/* What is not signed for any Windows gets no further. */
-	if (class && strcmp(class, "none") != 0)
+	if (class && strcmp(class, "none") != 0) {
+		judge_whql(j, s, class);
 		judge_driver_policy(j, s, class);
+	}
 	judge_block_list(j);
 	judge_other_policies(j);
 	judge_events(j);
