@@ -2,6 +2,7 @@
 /* The memory drivers of ours that are on this machine, and what a crash left of them: Windows. */
 #include <string.h>
 
+#include "agent/collect/acquire/driver_forecast.h"
 #include "agent/collect/host/driver_windows.h"
 #include "agent/commands/driver_internal.h"
 #include "agent/shared/program/log.h"
@@ -52,6 +53,21 @@ static enum status driver_status(const struct driver_command *o, struct err *e)
 	return ST_OK;
 }
 
+static enum status tell_driver_forecast(const struct driver_command *o, const char *file,
+					struct err *e)
+{
+	const struct driver_options options = { .file = file,
+						.folder = o->folder,
+						.risk = o->risk };
+	json_t *forecast, *ci;
+	const enum status st = driver_forecast_here(&options, "winpmem", &forecast, &ci, e);
+
+	driver_forecast_tell(forecast);
+	json_decref(forecast);
+	json_decref(ci);
+	return st;
+}
+
 static enum status driver_load(const struct driver_command *o, const char *file, struct err *e)
 {
 	const struct winpmem_load what = {
@@ -63,7 +79,9 @@ static enum status driver_load(const struct driver_command *o, const char *file,
 	if (winpmem_is_loaded())
 		return err_set(e, ST_SYSTEM,
 			       "a memory driver is already loaded; see \"ramseal driver status\"");
-	st = winpmem_service_load(&what, &s, e);
+	st = tell_driver_forecast(o, file, e);
+	if (!st)
+		st = winpmem_service_load(&what, &s, e);
 	if (st)
 		return st;
 	log_result_with(JSON_FIELDS(field_json("driver", driver_service_json(s))), "driver-loaded",

@@ -112,31 +112,14 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 	return ST_OK;
 }
 
-/* Before the driver is loaded: that can change what this host will load from then on. */
-static enum status tell_forecast(const struct acquire_options *o, struct acquire_base *b,
-				 struct err *e)
-{
-	const enum status st =
-		driver_forecast_here(&o->driver, o->source, &b->forecast, &b->code_integrity, e);
-	struct err text = ERR_INIT;
-
-	if (st || !json_is_object(b->forecast))
-		return st;
-	driver_forecast_text(b->forecast, &text);
-	if (driver_forecast_verdict(b->forecast) == FORECAST_LOADS)
-		log_info_with(JSON_FIELDS(field_json("forecast", json_incref(b->forecast))),
-			      "driver-forecast", "the driver %s", text.message);
-	else
-		log_warning_with(JSON_FIELDS(field_json("forecast", json_incref(b->forecast))),
-				 "driver-forecast", "the driver %s", text.message);
-	return ST_OK;
-}
-
 enum status acquire_open(const struct cli *cli, const struct acquire_options *o, size_t *spool,
 			 struct acquire_base *b, struct err *e)
 {
-	enum status st = tell_forecast(o, b, e);
+	enum status st =
+		driver_forecast_here(&o->driver, o->source, &b->forecast, &b->code_integrity, e);
 
+	/* Loading can change what this host will load from then on. */
+	driver_forecast_tell(b->forecast);
 	if (!st)
 		st = driver_session_begin(&o->driver, o->source, &b->driver, e);
 	if (!st)

@@ -16,6 +16,7 @@
 #include "agent/collect/host/context.h"
 #include "agent/collect/host/host.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/log.h"
 
 /* Windows 11 24H2 and Server 2025: the first that have the policy. */
 #define BUILD_DRIVER_POLICY 26100
@@ -759,6 +760,21 @@ void driver_forecast_text(const json_t *forecast, struct err *ret)
 
 	err_set(ret, ST_OK, "%s, because %s%s%s", (certain ? sure : probable)[f],
 		text_or(first, "text", "?"), *help ? "; " : "", help);
+}
+
+void driver_forecast_tell(json_t *forecast)
+{
+	struct err text = ERR_INIT;
+
+	if (!json_is_object(forecast))
+		return;
+	driver_forecast_text(forecast, &text);
+	if (verdict_of(forecast) == FORECAST_LOADS)
+		log_info_with(JSON_FIELDS(field_json("forecast", json_incref(forecast))),
+			      "driver-forecast", "the driver %s", text.message);
+	else
+		log_warning_with(JSON_FIELDS(field_json("forecast", json_incref(forecast))),
+				 "driver-forecast", "the driver %s", text.message);
 }
 
 void driver_forecast_check(const json_t *forecast, struct findings *to)

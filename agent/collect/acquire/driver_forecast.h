@@ -59,6 +59,9 @@ enum forecast driver_forecast_verdict(const json_t *forecast);
 /* "will probably load", "will be blocked", … and why: one sentence, or two with what helps. */
 void driver_forecast_text(const json_t *forecast, struct err *ret);
 
+/* In the log, if there is a forecast: a warning unless the driver will simply load. */
+void driver_forecast_tell(json_t *forecast);
+
 /* As a finding, if there is a forecast; only what will certainly be blocked stops. */
 void driver_forecast_check(const json_t *forecast, struct findings *to);
 
