@@ -328,6 +328,20 @@ static enum status check_output(struct check *c, struct err *e)
 	return c->link.network ? check_address(c, info, suffix, e) : check_file(c, info, suffix, e);
 }
 
+static void tell_ci_problems(struct check *c)
+{
+	json_t *problems = ci_problems(c->ci);
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(problems, i, one)
+	{
+		findings_add(&c->findings, ST_OK, "code-integrity", "not read: %s",
+			     json_string_value(one));
+	}
+	json_decref(problems);
+}
+
 /* What is asked for the forecast goes into the output without a driver, too: for other machines. */
 static enum status check_forecast(struct check *c, struct err *e)
 {
@@ -341,6 +355,8 @@ static enum status check_forecast(struct check *c, struct err *e)
 			c->driver, c->facts, c->policy, c->context, c->ci });
 	if (!c->ci || (c->driver && !c->forecast))
 		return err_nomem(e);
+	if (c->forecast)
+		tell_ci_problems(c);
 	driver_forecast_check(c->forecast, &c->findings);
 	return ST_OK;
 }

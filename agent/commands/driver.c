@@ -278,6 +278,7 @@ static void print_inspection(const struct inspection *i)
 	const json_t *reasons = json_object_get(i->forecast, "reasons");
 	const char *version = json_string_value(json_object_get(i->driver, "version"));
 	struct err line = ERR_INIT;
+	json_t *problems;
 	char text[1024];
 	size_t k;
 
@@ -295,6 +296,13 @@ static void print_inspection(const struct inspection *i)
 		text_printable(json_string_value(json_object_get(one, "text")), text, sizeof(text));
 		printf("note: %s\n", text);
 	}
+	problems = ci_problems(i->ci);
+	json_array_foreach(problems, k, one)
+	{
+		text_printable(json_string_value(one), text, sizeof(text));
+		printf("not read: %s\n", text);
+	}
+	json_decref(problems);
 	driver_forecast_text(i->forecast, &line);
 	text_printable(line.message, text, sizeof(text));
 	printf("forecast: %s\n", text);

@@ -223,6 +223,12 @@ class Driver(unittest.TestCase):
         self.assertRegex(line(TEST, HOSTS['Windows 10'][0]), '^forecast: will be blocked, because it is test-signed')
         self.assertRegex(line(CROSS, HOSTS['Windows 10'][0]), '^forecast: will probably load, because it is cross-signed$')
 
+    def test_log_that_cannot_be_opened(self):
+        doc = host(code_integrity=ci(problem='Microsoft-Windows-CodeIntegrity/Operational: Access denied (error 5)'))
+        lines = run(self.driver(CROSS), '--host', self.host_file(doc)).stdout.splitlines()
+        self.assertEqual([line for line in lines if 'Access denied' in line],
+                         ['not read: Microsoft-Windows-CodeIntegrity/Operational: Access denied (error 5)'])
+
     def test_which_list_was_asked(self):
         asked = {'denies': 'no', 'by_name': False, 'path': 'C:\\Windows\\System32\\CodeIntegrity\\driversipolicy.p7b',
                  'version': '10.0.27770.0'}
@@ -319,6 +325,9 @@ class Driver(unittest.TestCase):
                 if want:
                     self.assertIn(want, file['problem'])
                     self.assertNotIn('allows', file)
+                    text = run(driver, '--host', self.host_file(host(code_integrity=EVALUATED)), '--policy', path).stdout
+                    self.assertIn(f'not read: {path}: its rules are cut short or damaged\n', text)
+                    self.assertIn('may be on its allow list (its rules are cut short or damaged)', text)
                 else:
                     self.assertEqual((file['name'], file['version'], file['allows']), ('Audit Policy', '10.29611.0.0', 'no'))
         path.write_bytes(b'')

@@ -398,7 +398,11 @@ static struct driver_state state_by_files(const json_t *ci, bool counted)
 				log_problem(ci));
 	if (problem)
 		return state_of(POLICY_UNKNOWN, false, "the folder of policies: %s", problem);
-	return state_of(POLICY_ABSENT, false, "neither a file nor a counter of it is there");
+	return state_of(
+		POLICY_ABSENT, false, "neither a file nor a counter of it is there%s",
+		json_is_object(json_object_get(ci, "efi_folder"))
+			? ""
+			: "; the EFI partition, which may have a file, has no drive letter");
 }
 
 static struct driver_state driver_state(const struct forecast_input *in)
@@ -446,6 +450,14 @@ static bool is_not_allowed(const json_t *file)
 	       !json_is_true(json_object_get(file, "by_name"));
 }
 
+static void tell_allow_list(const json_t *file, char *text, size_t size)
+{
+	const char *problem = json_string_value(json_object_get(file, "problem"));
+
+	snprintf(text, size, ", but may be on its allow list%s%s%s", problem ? " (" : "",
+		 problem ? problem : "", problem ? ")" : "");
+}
+
 /* Cross-signed only, or of another authority: what the policy is about. */
 static void judge_distrusted(const struct judge *j, const struct driver_state *s)
 {
@@ -453,9 +465,10 @@ static void judge_distrusted(const struct judge *j, const struct driver_state *s
 	const json_t *file =
 		policy_file(j->in->ci, enforced ? CI_POLICY_ENFORCED : CI_POLICY_AUDIT);
 	const char *allowed = json_string_value(json_object_get(file, "allows"));
-	const char *unless = is_not_allowed(file) ? "" : ", but may be on its allow list";
-	char progress[96] = "";
+	char progress[96] = "", unless[160] = "";
 
+	if (!is_not_allowed(file))
+		tell_allow_list(file, unless, sizeof(unless));
 	if (same_text(allowed, "yes")) {
 		add_reason(j, "allow-list", FORECAST_LOADS, false,
 			   "the Windows Driver Policy's allow list names it");
@@ -556,6 +569,7 @@ static void judge_block_list(const struct judge *j)
 static void judge_other_policy(const struct judge *j, const json_t *file)
 {
 	const char *id = text_or(file, "id", "?"), *path = text_or(file, "path", "?");
+	const char *problem = text_or(file, "problem", "");
 
 	if (ci_is_inbox(id) || json_is_true(json_object_get(file, "audit")))
 		return;
@@ -569,8 +583,8 @@ static void judge_other_policy(const struct judge *j, const json_t *file)
 	else
 		add_reason(j, "app-control", FORECAST_UNKNOWN, true,
 			   "this organisation has an App Control policy, and what it makes of the "
-			   "driver is not judged here: %s",
-			   path);
+			   "driver is not judged here: %s%s%s",
+			   path, *problem ? ": " : "", problem);
 }
 
 static void judge_other_policies(const struct judge *j)

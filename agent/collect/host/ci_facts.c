@@ -229,6 +229,41 @@ json_t *ci_event_json(const char *xml, uint64_t boot_ns)
 }
 
 /*
+ * Problems
+ */
+
+/* With its path, unless that is in it. */
+static void add_problem_of(const json_t *o, json_t *to)
+{
+	const char *problem = json_string_value(json_object_get(o, "problem"));
+	const char *path = json_string_value(json_object_get(o, "path"));
+
+	if (problem && path && !strstr(problem, path))
+		json_array_append_new(to, json_sprintf("%s: %s", path, problem));
+	else if (problem)
+		json_array_append_new(to, json_string(problem));
+}
+
+/* Of the list of vulnerable drivers the forecast says it, where it matters. */
+json_t *ci_problems(const json_t *ci)
+{
+	static const char *const single[] = { "policy_folder", "efi_folder", "events", "citool" };
+	static const char *const several[] = { "policy_files", "efi_files" };
+	json_t *list = json_array();
+	const json_t *one;
+	size_t k;
+
+	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+		add_problem_of(json_object_get(ci, single[i]), list);
+	for (size_t i = 0; i < ARRAY_SIZE(several); i++)
+		json_array_foreach(json_object_get(ci, several[i]), k, one)
+		{
+			add_problem_of(one, list);
+		}
+	return list;
+}
+
+/*
  * citool
  */
 
