@@ -43,7 +43,8 @@ struct hive {
 	struct err damage;         /* why that was looked at where libhivex gave nothing */
 	struct hive_memory memory; /* the hive and HIVE_PADDING */
 	struct mem_blob copy;      /* of it, for what is read here */
-	bool dirty;
+	bool dirty;                /* as it was found */
+	struct hive_replay replay;
 	uint64_t work;
 	char name[ERR_MESSAGE_MAX / 4];
 	char **names;
@@ -306,12 +307,17 @@ size_t hive_passed_over(const struct hive *h)
 
 bool hive_is_dirty(const struct hive *h)
 {
-	return h->dirty;
+	return h->dirty && !h->replay.whole;
+}
+
+const struct hive_replay *hive_replayed(const struct hive *h)
+{
+	return h->dirty ? &h->replay : NULL;
 }
 
 /* --- loading ------------------------------------------------------------------------------- */
 
-static enum status copy_extract(struct hive *h, struct extract *x, uint64_t size, struct err *e)
+static enum status copy_extract(struct extract *x, uint8_t *ret, uint64_t size, struct err *e)
 {
 	_cleanup_buffer_ uint8_t *buf = os_buffer(EXTRACT_BUFFER);
 	struct page_status status[EXTRACT_BUFFER / PAGE_SIZE];
@@ -326,8 +332,9 @@ static enum status copy_extract(struct hive *h, struct extract *x, uint64_t size
 		if (st)
 			break;
 		if (piece.length > size - at)
-			return err_set(e, ST_CORRUPT, "%s: grew while it was read", h->name);
-		memcpy(h->memory.at + at, buf, piece.length);
+			return err_set(e, ST_CORRUPT, "%s: grew while it was read",
+				       extract_path(x));
+		memcpy(ret + at, buf, piece.length);
 		at += piece.length;
 	}
 	return st == ST_END ? ST_OK : st;
@@ -370,8 +377,6 @@ static enum status open_copy(struct hive *h, uint64_t size, struct err *e)
 	if (st)
 		return st;
 	mem_blob_init(&h->copy, h->memory.at, h->memory.size);
-	/* The primary and the secondary sequence number. */
-	h->dirty = memcmp(h->memory.at + 4, h->memory.at + 8, 4) != 0;
 	h->cells = (struct hive_cells){ .at = h->memory.at, .size = (size_t)size };
 	h->h = hive_memory_open(&h->memory);
 	if (!h->h && err_from_hivex(&h->damage, errno, "libhivex") == ST_NOMEM)
@@ -386,9 +391,83 @@ static enum status open_copy(struct hive *h, uint64_t size, struct err *e)
 	return ST_OK;
 }
 
-/* One of `x` and `b`. */
-static enum status load_checked_hive(struct extract *x, struct blob *b, const char *name,
-				     uint64_t size, struct hive **ret, struct err *e)
+/* Where a hive is, and its logs: one of `x` and `b`. */
+struct hive_place {
+	struct extract *x;
+	struct reader *reader; /* of x */
+	const struct volume *volume;
+	struct blob *b;
+	const struct hive_log *logs; /* of b; or NULL */
+};
+
+/* What cannot be read is not there, and that is told. */
+static uint8_t *load_log(const struct hive_place *p, const char *suffix, size_t *ret_size)
+{
+	_cleanup_free_ char *path = NULL;
+	struct extract *x = NULL;
+	uint8_t *at = NULL;
+	uint64_t size;
+
+	if (asprintf(&path, "%s%s", extract_path(p->x), suffix) < 0) {
+		path = NULL;
+		return NULL;
+	}
+	if (extract_open(p->reader, p->volume, path, 0, &x, NULL))
+		return NULL;
+	size = extract_now(x)->size;
+	if (size && size <= HIVE_LOG_MAX)
+		at = calloc(1, (size_t)size);
+	if (at && copy_extract(x, at, size, NULL)) {
+		free(at);
+		at = NULL;
+	}
+	extract_close(x);
+	*ret_size = at ? (size_t)size : 0;
+	return at;
+}
+
+static enum status grow_hive(struct hive *h, size_t size, size_t room, struct err *e)
+{
+	struct hive_memory more;
+	enum status st;
+
+	if (room <= size)
+		return ST_OK;
+	st = hive_memory_init(&more, room + HIVE_PADDING, e);
+	if (st)
+		return st;
+	memcpy(more.at, h->memory.at, size);
+	hive_memory_deinit(&h->memory);
+	h->memory = more;
+	return ST_OK;
+}
+
+static enum status replay_logs(struct hive *h, const struct hive_place *p, uint64_t *size,
+			       struct err *e)
+{
+	struct hive_log logs[HIVE_LOGS] = { 0 };
+	uint8_t *own[HIVE_LOGS] = { NULL };
+	size_t now = (size_t)*size, room;
+	enum status st;
+
+	for (size_t i = 0; i < HIVE_LOGS; i++) {
+		if (p->x)
+			logs[i].at = own[i] = load_log(p, hive_log_suffixes[i], &logs[i].size);
+		else if (p->logs)
+			logs[i] = p->logs[i];
+	}
+	room = hive_log_room(logs, now, (size_t)HIVE_SIZE_MAX);
+	st = grow_hive(h, now, room, e);
+	if (!st)
+		hive_log_replay(h->memory.at, &now, room, logs, &h->replay);
+	for (size_t i = 0; i < HIVE_LOGS; i++)
+		free(own[i]);
+	*size = now;
+	return st;
+}
+
+static enum status load_checked_hive(const struct hive_place *p, const char *name, uint64_t size,
+				     struct hive **ret, struct err *e)
 {
 	struct hive *h;
 	enum status st;
@@ -402,8 +481,13 @@ static enum status load_checked_hive(struct extract *x, struct blob *b, const ch
 	snprintf(h->name, sizeof(h->name), "%s", name);
 	st = hive_memory_init(&h->memory, (size_t)size + HIVE_PADDING, e);
 	if (!st)
-		st = x ? copy_extract(h, x, size, e)
-		       : blob_read(b, 0, h->memory.at, (size_t)size, e);
+		st = p->x ? copy_extract(p->x, h->memory.at, size, e)
+			  : blob_read(p->b, 0, h->memory.at, (size_t)size, e);
+	if (!st && !memcmp(h->memory.at, "regf", 4)) {
+		h->dirty = hive_header_is_dirty(h->memory.at);
+		if (h->dirty)
+			st = replay_logs(h, p, &size, e);
+	}
 	if (!st)
 		st = open_copy(h, size, e);
 	if (st)
@@ -413,14 +497,20 @@ static enum status load_checked_hive(struct extract *x, struct blob *b, const ch
 	return st;
 }
 
-enum status hive_load(struct extract *x, struct hive **ret, struct err *e)
+enum status hive_load(struct reader *r, const struct volume *v, struct extract *x,
+		      struct hive **ret, struct err *e)
 {
-	return load_checked_hive(x, NULL, extract_path(x), extract_now(x)->size, ret, e);
+	const struct hive_place p = { .x = x, .reader = r, .volume = v };
+
+	return load_checked_hive(&p, extract_path(x), extract_now(x)->size, ret, e);
 }
 
-enum status hive_load_blob(struct blob *b, const char *name, struct hive **ret, struct err *e)
+enum status hive_load_blob(struct blob *b, const char *name, const struct hive_log *logs,
+			   struct hive **ret, struct err *e)
 {
-	return load_checked_hive(NULL, b, name, b->size, ret, e);
+	const struct hive_place p = { .b = b, .logs = logs };
+
+	return load_checked_hive(&p, name, b->size, ret, e);
 }
 
 enum status hive_find(struct disk *d, const char *name, struct hive **ret, struct err *e)
@@ -436,7 +526,7 @@ enum status hive_find(struct disk *d, const char *name, struct hive **ret, struc
 
 		if (!v[i].readable || extract_open(disk_reader(d), &v[i], path, 0, &x, NULL))
 			continue;
-		st = hive_load(x, ret, e);
+		st = hive_load(disk_reader(d), &v[i], x, ret, e);
 		extract_close(x);
 		return st;
 	}

@@ -14,14 +14,23 @@
 
 #include "formats/base/io.h"
 #include "tsk-extract/extract.h"
+#include "tsk-extract/hive_log.h"
 #include "tsk-extract/registry.h"
 
 struct hive;
 
-/* `x` is the hive, opened and not yet read. ST_CORRUPT if it is none, or has no root key. */
-enum status hive_load(struct extract *x, struct hive **ret, struct err *e);
-/* The same out of a blob, which is read whole and not kept. `name` is for messages. */
-enum status hive_load_blob(struct blob *b, const char *name, struct hive **ret, struct err *e);
+/*
+ * `x` is the hive, opened and not yet read, of this volume: if it is dirty, the logs beside it are
+ * looked for. ST_CORRUPT if it is none, or has no root key.
+ */
+enum status hive_load(struct reader *r, const struct volume *v, struct extract *x,
+		      struct hive **ret, struct err *e);
+/*
+ * The same out of a blob, which is read whole and not kept. `name` is for messages. `logs` is NULL
+ * if there are none.
+ */
+enum status hive_load_blob(struct blob *b, const char *name, const struct hive_log *logs,
+			   struct hive **ret, struct err *e);
 void hive_close(struct hive *h); /* NULL is fine */
 
 /*
@@ -42,10 +51,12 @@ bool hive_is_damaged(const struct hive *h, struct err *ret);
 size_t hive_passed_over(const struct hive *h);
 
 /*
- * It was not written out whole (its two sequence numbers differ): the newest changes are in its
- * transaction logs, which are not read.
+ * It was not written out whole, and its transaction logs do not have all that is missing: the newest
+ * changes are not there.
  */
 bool hive_is_dirty(const struct hive *h);
+/* What came of its logs, in memory; NULL if it had been written out whole. */
+const struct hive_replay *hive_replayed(const struct hive *h);
 
 /* Names of page files, as they are written there, in order; ended by NULL. Owned by the hive. */
 struct hive_names {

@@ -341,7 +341,7 @@ static enum status load_hive(struct pagefile_search *s, const struct volume *v, 
 	enum status st = extract_open(disk_reader(s->disk), v, HIVE_PATH, 0, &x, &why);
 
 	if (!st)
-		st = hive_load(x, &s->hive, &why);
+		st = hive_load(disk_reader(s->disk), v, x, &s->hive, &why);
 	extract_close(x);
 	if (!st || st == ST_NOMEM)
 		return st ? err_nomem(e) : ST_OK;
@@ -376,17 +376,22 @@ static enum status find_hive(struct pagefile_search *s, struct err *e)
 /* `blind`: it should name page files, and does not. */
 static enum status tell_hive(struct pagefile_search *s, bool blind, struct err *e)
 {
+	const struct hive_replay *replay = hive_replayed(s->hive);
 	struct err why = ERR_INIT;
 	enum status st = ST_OK;
 
 	if (hive_is_damaged(s->hive, &why))
 		st = add_volume_remark(s, s->system, blind || hive_passed_over(s->hive), e,
 				       "its SYSTEM hive: %s", why.message);
-	if (!st && hive_is_dirty(s->hive))
+	if (!st && replay)
 		st = add_volume_remark(
 			s, s->system, false, e,
-			"its SYSTEM hive was not written out completely: its newest changes are in "
-			"SYSTEM.LOG1 and SYSTEM.LOG2, which are not read");
+			replay->replayed
+				? "its SYSTEM hive was not written out completely: %s were "
+				  "replayed in memory"
+				: "its SYSTEM hive was not written out completely, and its newest "
+				  "changes are missing: of SYSTEM's logs %s",
+			replay->text);
 	return st;
 }
 

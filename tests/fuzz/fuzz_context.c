@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size >= CHECKSUM + 4)
 		fix_checksum(copy);
 	mem_blob_init(&b, copy, size);
-	if (!hive_load_blob(&b.blob, "hive", &h, NULL))
+	if (!hive_load_blob(&b.blob, "hive", NULL, &h, NULL))
 		look_around(h);
 	hive_close(h);
 	free(copy);

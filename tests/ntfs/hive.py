@@ -72,3 +72,68 @@ class Hive:
         for (word,) in struct.iter_unpack('<I', head):
             checksum ^= word
         return (head + struct.pack('<I', checksum)).ljust(4096, b'\0') + bytes(cells)
+
+
+def sealed(head):
+    """A header with the checksum that it should have."""
+    checksum = 0
+    for (word,) in struct.iter_unpack('<I', head[:508]):
+        checksum ^= word
+    return head[:508] + struct.pack('<I', checksum) + head[512:]
+
+
+def numbered(hive, primary, secondary, kind=0):
+    """The hive with these sequence numbers: it is dirty if they differ."""
+    head = bytearray(hive[:512])
+    struct.pack_into('<II', head, 4, primary, secondary)
+    struct.pack_into('<I', head, 28, kind)
+    return bytes(sealed(head)) + hive[512:]
+
+
+def marvin(data):
+    """Marvin32 of whole words, with the seed of the logs."""
+    lo, hi = 0x7a4e55c5, 0x82ef4d88
+
+    def turn(x, n):
+        return (x << n | x >> 32 - n) & 0xffffffff
+
+    for (word,) in struct.iter_unpack('<I', data + struct.pack('<II', 0x80, 0)):
+        lo = lo + word & 0xffffffff
+        hi ^= lo
+        lo = turn(lo, 20) + hi & 0xffffffff
+        hi = turn(hi, 9) ^ lo
+        lo = turn(lo, 27) + hi & 0xffffffff
+        hi = turn(hi, 19)
+    return hi << 32 | lo
+
+
+def changed(before, after, size):
+    """{offset in the bins: page} of what differs."""
+    return {at - 4096: after[at:at + size] for at in range(4096, len(after), size)
+            if before[at:at + size] != after[at:at + size]}
+
+
+def entry(number, bins, pages):
+    """One of a log of the new format."""
+    body = b''.join(struct.pack('<II', at, len(p)) for at, p in sorted(pages.items())) \
+        + b''.join(p for _, p in sorted(pages.items()))
+    size = (40 + len(body) + 511) // 512 * 512
+    body = body.ljust(size - 40, b'\0')
+    head = struct.pack('<4sIIIIIQ', b'HvLE', size, 0, number, bins, len(pages), marvin(body))
+    return head + struct.pack('<Q', marvin(head)) + body
+
+
+def new_log(hive, first, entries):
+    """Of Windows 8.1 and later; `first`: the sequence number of its first entry."""
+    return numbered(hive[:512], first, first, 6) + b''.join(entries)
+
+
+def old_log(before, after, number):
+    """Of Windows up to 8: all pages of 512 bytes that differ."""
+    pages = changed(before, after, 512)
+    bitmap = bytearray((len(after) - 4096) // 4096)
+    for at in pages:
+        bitmap[at // 4096] |= 1 << at // 512 % 8
+    vector = b'DIRT' + bytes(bitmap)
+    return (numbered(after[:512], number, number, 1) + vector.ljust((len(vector) + 511) // 512 * 512, b'\0')
+            + b''.join(p for _, p in sorted(pages.items())))

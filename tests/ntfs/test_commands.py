@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 from forge import Volume, gpt_disk, mbr_disk
-from hive import Hive
+from hive import Hive, numbered, old_log
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 MIB = 1 << 20
@@ -134,14 +134,15 @@ class Pagefiles(Case):
         return [(p['path'].strip('\\'), p.get('number'), p['number_origin'], p['readable'],
                  p.get('volume', {}).get('offset')) for p in self.list(*args, **more)]
 
-    def windows(self, hive, *page_files):
+    def windows(self, hive, *page_files, log=None):
         """A volume with a SYSTEM hive in its place."""
         v = Volume(16 * MIB, label='Windows')
         lcn = 1000
         for name in page_files:
             v.file(name, [(lcn, 4), (lcn + 8, 4)])
             lcn += 20
-        v.nested('Windows/System32/config/SYSTEM', hive)
+        at = 'Windows/System32/config/SYSTEM'
+        v.tree({at: hive, **({at + '.LOG1': log} if log else {})})
         return v
 
     def data(self, *page_files):
@@ -253,7 +254,17 @@ class Pagefiles(Case):
         self.windows(bytes(hive), 'pagefile.sys').write(self.image)
         r = self.ramseal('pagefiles', '-i', self.image)
         self.assertEqual(r.returncode, OK, r.stderr)
-        self.assertIn(b'SYSTEM.LOG1', r.stderr)
+        self.assertIn(b'newest changes are missing: of SYSTEM\'s logs .LOG1 is not there', r.stderr)
+
+    def test_log_of_a_hive_on_the_volume(self):
+        """What it names now is found, and nothing is written."""
+        before, after = (system_hive([f'\\??\\C:\\{name}.sys']) for name in ('pagefile', 'pagefill'))
+        v = self.windows(numbered(before, 5, 4), 'pagefile.sys', 'pagefill.sys',
+                         log=old_log(before, after, 5))
+        v.write(self.image)
+        r = self.ramseal('pagefiles', '-i', self.image)
+        self.assertEqual(r.returncode, OK, r.stderr)
+        self.assertIn(b'1 transaction of its logs were replayed in memory', r.stderr)
 
     def test_no_hive(self):
         gpt_disk(self.image, [self.data('pagefile.sys', 'hiberfil.sys'), self.data('PageFile.Sys')])

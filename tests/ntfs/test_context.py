@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 from forge import Volume
-from hive import Hive
+from hive import Hive, changed, entry, new_log, numbered, old_log, sealed
 from make_hives import CONTROL, SOFTWARE, SYSTEM, db_value
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
@@ -130,7 +130,91 @@ class Hives(Case):
     def test_dirty(self):
         path = self.write('s', with_header(Hive(SOFTWARE).pack(), 4, 77))
         self.assertTrue(self.context('--hive', path)['hives'][0]['dirty'])
-        self.assertIn('are in its logs', ramseal('context', '--hive', path).stdout)
+        self.assertIn('.LOG1 is not there, .LOG2 is not there; newer changes are missing',
+                      ramseal('context', '--hive', path).stdout)
+
+    def product(self, hive, logs):
+        """What the hive says with these logs beside it, of which nothing is written: its name, and the rest."""
+        path = self.write('h', hive)
+        for suffix in ('.LOG1', '.LOG2', '.LOG'):
+            if os.path.exists(path + suffix):
+                os.remove(path + suffix)
+        for suffix, data in logs.items():
+            self.write('h' + suffix, data)
+        c = self.context('--hive', path)
+        with open(path, 'rb') as f:
+            self.assertEqual(f.read(), hive)
+        self.assertEqual(set(os.listdir(self.folder)), {'h', *('h' + x for x in logs)})
+        return c['windows']['product'], c['hives'][0]
+
+    @staticmethod
+    def named(name, more=0):
+        """One that has another name, and may have more bins."""
+        tree = {'Microsoft': {'Windows NT': {'CurrentVersion': {'ProductName': name, 'filler': bytes(more)}}}}
+        return Hive(tree).pack()
+
+    def test_logs_of_the_old_format(self):
+        before = numbered(self.named('before'), 5, 4)
+        for more in (0, 9000):
+            after = self.named('after!', more)
+            log = old_log(before, after, 5)
+            for suffix in ('.LOG1', '.LOG2', '.LOG'):
+                name, h = self.product(before, {suffix: log})
+                self.assertEqual((name, h['dirty'], h['logs']),
+                                 ('after!', False, '1 transaction of its logs were replayed'))
+        self.assertIn('was not written out whole: 1 transaction of its logs',
+                      ramseal('context', '--hive', self.path('h')).stdout)
+        # Clean, it is what it is; and with a damaged header its log's counts.
+        self.assertEqual(self.product(numbered(before, 5, 5), {'.LOG1': log})[0], 'before')
+        self.assertEqual(self.product(before[:60] + b'?' + before[61:], {'.LOG1': log})[0], 'after!')
+        # Not written to the end; of another time; cut short; with a bin that is none; not of a hive.
+        other = bytearray(log)
+        struct.pack_into('<Q', other, 12, 77)
+        torn = old_log(before, after[:4096] + b'nibh' + after[4100:], 5)
+        for bad, why in ((numbered(log, 5, 4, 1), 'of another state'), (sealed(bytes(other)), 'of another state'),
+                         (log[:-512], 'of another state'), (torn, 'of another state'),
+                         (log[:511] + b'?' + log[512:], 'no log'), (b'', 'not there'), (bytes(4096), 'no log')):
+            name, h = self.product(before, {'.LOG1': bad})
+            self.assertEqual((name, h['dirty']), ('before', True), why)
+            self.assertIn(f'.LOG1 is {"empty or " if why == "no log" else ""}{why}', h['logs'])
+        # The other one is right.
+        self.assertEqual(self.product(before, {'.LOG1': torn, '.LOG2': log})[0], 'after!')
+
+    def test_logs_of_the_new_format(self):
+        states = [self.named(f'state {i}', 9000 * (i > 2)) for i in range(5)]
+        hive = numbered(states[0], 7, 6)
+        entries = [entry(7 + i, len(b) - 4096, changed(a, b, 4096))
+                   for i, (a, b) in enumerate(zip(states, states[1:]))]
+        old = entry(6, len(hive) - 4096, {0: bytes(4096)})
+
+        def check(logs, name, dirty, count):
+            got, h = self.product(hive, logs)
+            self.assertEqual((got, h['dirty']), (name, dirty))
+            self.assertEqual(h['logs'].split(' ')[0], str(count))
+
+        check({'.LOG1': new_log(hive, 7, entries)}, 'state 4', False, 4)
+        check({'.LOG1': new_log(hive, 6, [old] + entries)}, 'state 4', False, 4)
+        for two in (('.LOG1', '.LOG2'), ('.LOG2', '.LOG1')):
+            check({two[0]: new_log(hive, 7, entries[:2]), two[1]: new_log(hive, 9, entries[2:])}, 'state 4', False, 4)
+        # What is left of an earlier use of the log, behind them.
+        check({'.LOG1': new_log(hive, 7, entries + [old])}, 'state 4', False, 4)
+        # One is damaged, or missing: no other one may follow it.
+        for k in range(4):
+            for at in (12, 24, 32, 44, 600):
+                bad = bytearray(entries[k])
+                bad[at] ^= 1
+                log = new_log(hive, 7, entries[:k] + [bytes(bad)] + entries[k + 1:])
+                if k:
+                    check({'.LOG1': log}, f'state {k}', True, k)
+                else:
+                    self.assertEqual(self.product(hive, {'.LOG1': log})[0], 'state 0')
+        check({'.LOG1': new_log(hive, 7, entries[:1] + entries[2:])}, 'state 1', True, 1)
+        # Right by its hashes, and beyond the hive.
+        beyond = entry(8, len(hive) - 4096, {len(hive) - 4096: bytes(4096)})
+        check({'.LOG1': new_log(hive, 7, [entries[0], beyond])}, 'state 1', True, 1)
+        # A header that is damaged is the log's.
+        name, h = self.product(hive[:60] + b'?' + hive[61:], {'.LOG1': new_log(hive, 7, entries)})
+        self.assertEqual((name, h['dirty']), ('state 4', False))
 
     def test_mistakes(self):
         software = self.write('s', Hive(SOFTWARE).pack())

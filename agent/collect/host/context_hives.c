@@ -76,6 +76,19 @@ static bool is_software(struct hive *h)
 	return false;
 }
 
+static json_t *hive_json(const struct hive *h, const char *kind, const char *from)
+{
+	const struct hive_replay *replay = hive_replayed(h);
+	json_t *o = json_pack("{s:s, s:o, s:b}", "kind", kind, "from", json_text(from), "dirty",
+			      hive_is_dirty(h));
+
+	if (o && replay)
+		json_object_set_new(o, "logs",
+				    json_sprintf("%s%s", replay->text,
+						 replay->replayed ? " were replayed" : ""));
+	return o;
+}
+
 static enum status read_hives(const struct hives *h, json_t **ret, struct err *e)
 {
 	json_t *list;
@@ -87,10 +100,7 @@ static enum status read_hives(const struct hives *h, json_t **ret, struct err *e
 	list = json_array();
 	for (size_t i = 0; i < KINDS; i++)
 		if (h->at[i])
-			json_array_append_new(list,
-					      json_pack("{s:s, s:o, s:b}", "kind", kind_names[i],
-							"from", json_text(h->from[i]), "dirty",
-							hive_is_dirty(h->at[i])));
+			json_array_append_new(list, hive_json(h->at[i], kind_names[i], h->from[i]));
 	json_object_set_new(*ret, "hives", list);
 	for (size_t i = 0; i < KINDS; i++) {
 		struct err why = ERR_INIT;
@@ -101,17 +111,62 @@ static enum status read_hives(const struct hives *h, json_t **ret, struct err *e
 	return ST_OK;
 }
 
+/* The logs beside a file, whole; where one cannot be read, it is not there. */
+struct hive_logs {
+	struct hive_log log[HIVE_LOGS];
+	uint8_t *own[HIVE_LOGS];
+};
+
+static uint8_t *read_log_file(const char *path, const char *suffix, size_t *ret_size)
+{
+	_cleanup_free_ char *name = NULL;
+	struct file_blob file;
+	uint8_t *at = NULL;
+
+	if (asprintf(&name, "%s%s", path, suffix) < 0) {
+		name = NULL;
+		return NULL;
+	}
+	if (file_blob_open(&file, name, NULL))
+		return NULL;
+	if (file.blob.size && file.blob.size <= HIVE_LOG_MAX)
+		at = malloc((size_t)file.blob.size);
+	if (at && blob_read(&file.blob, 0, at, (size_t)file.blob.size, NULL)) {
+		free(at);
+		at = NULL;
+	}
+	*ret_size = at ? (size_t)file.blob.size : 0;
+	file_blob_deinit(&file);
+	return at;
+}
+
+static void read_hive_logs(const char *path, struct hive_logs *ret)
+{
+	for (size_t i = 0; i < HIVE_LOGS; i++)
+		ret->log[i].at = ret->own[i] =
+			read_log_file(path, hive_log_suffixes[i], &ret->log[i].size);
+}
+
+static void free_hive_logs(struct hive_logs *l)
+{
+	for (size_t i = 0; i < HIVE_LOGS; i++)
+		free(l->own[i]);
+}
+
 /* What a hive is, its keys tell: the name of a file may be anything. */
 static enum status add_hive_file(struct hives *to, const char *path, struct err *e)
 {
 	struct hive *h = NULL;
+	struct hive_logs logs = { 0 };
 	struct file_blob file;
 	enum kind kind;
 	enum status st = file_blob_open(&file, path, e);
 
 	if (st)
 		return st;
-	st = hive_load_blob(&file.blob, path, &h, e);
+	read_hive_logs(path, &logs);
+	st = hive_load_blob(&file.blob, path, logs.log, &h, e);
+	free_hive_logs(&logs);
 	file_blob_deinit(&file);
 	if (st)
 		return st == ST_CORRUPT ? ST_INPUT : st; /* it is not what was asked for */

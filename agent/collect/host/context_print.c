@@ -178,15 +178,19 @@ void context_print(const json_t *context, FILE *out)
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *h = json_array_get(list, i);
+		const char *logs = json_string_value(json_object_get(h, "logs"));
 
 		fprintf(out, "%s: ", json_string_value(json_object_get(h, "kind")));
 		print_escaped(json_string_value(json_object_get(h, "from")), out);
-		fputs(json_is_true(json_object_get(h, "dirty"))
-			      ? " (its newest changes are in its logs, .LOG1 and .LOG2, which are "
-				"not "
-				"read)\n"
-			      : "\n",
-		      out);
+		if (logs) {
+			fputs(" (was not written out whole: ", out);
+			print_escaped(logs, out);
+			fputs(json_is_true(json_object_get(h, "dirty"))
+				      ? "; newer changes are missing)"
+				      : ")",
+			      out);
+		}
+		fputc('\n', out);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		const json_t *v =

@@ -63,6 +63,23 @@ static void allow_parts(struct cage_plan *p, const char *path)
 		closedir(d);
 }
 
+/* What lies beside a hive and belongs to it: context_hives.c. */
+static void allow_logs(struct cage_plan *p, const char *path)
+{
+	static const char *const suffixes[] = { ".LOG1", ".LOG2", ".LOG" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		_cleanup_free_ char *log = NULL;
+
+		if (asprintf(&log, "%s%s", path, suffixes[i]) < 0) {
+			log = NULL;
+			p->lost = true;
+		} else if (!access(log, R_OK)) {
+			cage_allow(p, log, CAGE_READ);
+		}
+	}
+}
+
 static void allow_input(struct cage_plan *p, const struct option_def *o, const char *path)
 {
 	struct stat sb;
@@ -73,6 +90,8 @@ static void allow_input(struct cage_plan *p, const struct option_def *o, const c
 	/* Which disk a partition is on (whole_disk() in tsk-extract/reader_linux.c). */
 	if (S_ISBLK(sb.st_mode))
 		cage_allow(p, "/sys/devices", CAGE_READ);
+	if (o && !strcmp(o->name, "hive"))
+		allow_logs(p, path);
 	if (S_ISREG(sb.st_mode) && o &&
 	    (!strcmp(o->name, "image") || !strcmp(o->name, "file-pages")))
 		allow_parts(p, path);
