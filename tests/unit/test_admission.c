@@ -358,6 +358,110 @@ TEST(sources_are_forgotten_when_there_are_too_many)
 	makes_leave("192.0.2.10:1", first);
 }
 
+/* Not one who is not remembered for anything, as those are who may send. */
+TEST(who_may_send_is_not_forgotten_for_strangers)
+{
+	struct guest *first, g;
+	char address[40];
+
+	open_with((struct admission_options){ .start = 1, .full = 1 });
+	admission_welcome(a, come("192.0.2.7:1"), now);
+	admission_go(a, &guests[0], OFFENCE_NONE, now);
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(address, sizeof(address), "10.1.%u.%u:1", i / 256, i % 256);
+		assert_null(admission_come(a, &g, address, now));
+		admission_go(a, &g, OFFENCE_NONE, now);
+	}
+	first = starts("192.0.2.7:1");
+	has_no_place("192.0.2.8:1");
+	assert_int_equal(first->stage, GUEST_STARTING);
+}
+
+/* The third is exactly what counts. */
+TEST(penalty_counts_from_the_least_on_and_not_when_it_is_over)
+{
+	struct admission_options o = usual;
+	struct guest *bad, *first;
+
+	o.penalty_s = 60;
+	o.start = o.full;
+	for (unsigned late = 0; late < 2; late++) {
+		open_with(o);
+		for (unsigned i = 0; i < 3; i++)
+			admission_go(a, come("192.0.2.7:1"), OFFENCE_KEY, now);
+		if (late) {
+			seconds_pass(16);
+			admission_go(a, come("192.0.2.7:1"), OFFENCE_KEY, now);
+		}
+		first = starts("192.0.2.8:1");
+		starts("192.0.2.8:2");
+		starts("192.0.2.8:3");
+		bad = starts("192.0.2.7:1");
+		makes_leave("192.0.2.9:1", late ? first : bad);
+		if (!late)
+			tear_down(NULL);
+	}
+}
+
+/* A handshake is given its time, unless its source has a penalty, and is not known. */
+TEST(the_young_make_way_early_only_with_a_penalty)
+{
+	for (unsigned known = 0; known < 2; known++) {
+		struct guest *bad = NULL, *leaves;
+
+		open_with((struct admission_options){
+			.start = 2, .rate = 100, .full = 20, .penalty_s = 60 });
+		for (unsigned i = 0; i < 5; i++)
+			admission_go(a, come("192.0.2.7:1"), OFFENCE_KEY, now);
+		starts("192.0.2.8:1");
+		if (known)
+			admission_expect(a, "192.0.2.7:1", now);
+		for (unsigned i = 0; i <= ADMISSION_KEPT; i++) {
+			struct guest *g = start("192.0.2.7:1", &leaves);
+
+			bad = bad ? bad : g;
+			if (!known && i)
+				break;
+			assert_null(leaves);
+		}
+		if (known)
+			starts("192.0.2.9:1");
+		else
+			assert_ptr_equal(leaves, bad);
+		if (!known)
+			tear_down(NULL);
+	}
+}
+
+/* It is one of its own that makes way, and not an older one of another. */
+TEST(a_source_with_too_many_costs_no_other_one_a_place)
+{
+	struct admission_options o = usual;
+	struct guest *own;
+
+	o.per_source = 2;
+	open_with(o);
+	starts("192.0.2.8:1");
+	starts("192.0.2.8:2");
+	own = starts("192.0.2.7:1");
+	starts("192.0.2.7:2");
+	makes_leave("192.0.2.7:3", own);
+}
+
+TEST(who_has_no_place_is_not_among_those_who_have)
+{
+	struct guest *leaves, *refused;
+
+	open_with((struct admission_options){ .start = 2, .full = 2 });
+	admission_expect(a, "192.0.2.7:1", now);
+	starts("192.0.2.7:1");
+	starts("192.0.2.7:2");
+	assert_null(start("192.0.2.8:1", &leaves));
+	refused = &guests[n - 1];
+	assert_int_equal(refused->stage, GUEST_SILENT);
+	assert_ptr_equal(admission_oldest_silent(a), refused);
+}
+
 #define T(name) cmocka_unit_test_teardown(name, tear_down)
 
 int main(void)
@@ -379,6 +483,11 @@ int main(void)
 		T(of_those_who_say_nothing_there_are_not_too_many),
 		T(a_sender_holds_no_place),
 		T(sources_are_forgotten_when_there_are_too_many),
+		T(who_may_send_is_not_forgotten_for_strangers),
+		T(penalty_counts_from_the_least_on_and_not_when_it_is_over),
+		T(the_young_make_way_early_only_with_a_penalty),
+		T(a_source_with_too_many_costs_no_other_one_a_place),
+		T(who_has_no_place_is_not_among_those_who_have),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
