@@ -105,26 +105,47 @@ wchar_t *winpmem__folder_above(const char *folder)
 	return verbatim_path(full_path(wide));
 }
 
+/* What only Wine's ntdll has (wiki.winehq.org/Developer_FAQ, "How can I detect Wine?"). */
+static bool is_wine(void)
+{
+	const HMODULE ntdll = GetModuleHandleW(L"ntdll.dll");
+
+	return ntdll && GetProcAddress(ntdll, "wine_get_version");
+}
+
 /*
  * Where what is open really is, without links: \\?\C:\..., or by the volume's GUID where it has no
  * letter (GetFinalPathNameByHandleW(), learn.microsoft.com/windows/win32/api/fileapi). For free();
  * NULL, and GetLastError(). Wine 8.0 was seen to fail with ERROR_MORE_DATA for more than MAX_PATH
- * characters: then it is `path`, by which it was opened.
+ * characters: there, where no driver is ever loaded, it is `path`, by which it was opened. Windows
+ * has to tell: a path that was not asked of the handle may lead elsewhere when it is used.
  */
 static wchar_t *final_path(HANDLE h, const wchar_t *path)
 {
 	static const DWORD ways[] = { VOLUME_NAME_DOS, VOLUME_NAME_GUID };
+	DWORD error = ERROR_NOT_ENOUGH_MEMORY;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		const DWORD room = GetFinalPathNameByHandleW(h, NULL, 0, ways[i]);
-		wchar_t *ret = room ? calloc((size_t)room + 1, sizeof(*ret)) : NULL;
-		const DWORD n = ret ? GetFinalPathNameByHandleW(h, ret, room + 1, ways[i]) : 0;
+		wchar_t *ret = NULL;
+		DWORD n = 0;
 
+		if (!room)
+			error = GetLastError();
+		else
+			ret = calloc((size_t)room + 1, sizeof(*ret));
+		if (ret)
+			n = GetFinalPathNameByHandleW(h, ret, room + 1, ways[i]);
 		if (n && n <= room)
 			return ret;
+		if (ret)
+			error = GetLastError();
 		free(ret);
 	}
-	return GetLastError() == ERROR_MORE_DATA ? _wcsdup(path) : NULL;
+	if (error == ERROR_MORE_DATA && is_wine())
+		return _wcsdup(path);
+	SetLastError(error);
+	return NULL;
 }
 
 /*
