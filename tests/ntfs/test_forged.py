@@ -823,7 +823,7 @@ class Disks(Case):
             if backup:
                 self.put(512, bytes(33 * 512))
             self.put(0, bytes(446) + wild + entry + bytes(32) + b'\x55\xaa')
-            self.finds(new, 'the MBR has entries that make no sense', 'GPT is not believed')
+            self.finds(new, 'the MBR has entries that make no sense', 'GPT is ignored')
             self.put(0, bytes(446) + wild + bytes(48) + b'\x55\xaa')
             r = self.cat('pagefile.sys')
             self.assertEqual((r.code, r.out), (INPUT, b''), r.err)

@@ -232,7 +232,7 @@ class Symbols(MachineCase):
                      self.write('nt.json', isf(KERNEL, 1)), '--symbols',
                      self.write('none.json', isf(bytes(16), 1, {})))
         # ntdll's have the kernel's structures, too.
-        self.refused('neither the kernel', 'vad', self.container, '--pid', pid, '--symbols',
+        self.refused('neither to the kernel', 'vad', self.container, '--pid', pid, '--symbols',
                      self.write('nt.json', isf(KERNEL, 1)), '--symbols',
                      self.write('ntdll.json', isf(bytes(16), 1, TYPES, {'LdrInitializeThunk': 0x1000})))
         self.refused('is neither an ISF file', 'vad', self.container, '--pid', pid, '--symbols', self.account)
