@@ -150,10 +150,7 @@ struct discovery {
 	size_t unlisted;
 	/* such roots that are copies, in buffers of programs that read page tables */
 	size_t copies;
-	/*
-	 * Listed (earlier, too), but the scan did not find the root, though its page is its address
-	 * in memory.
-	 */
+	/* Listed now and earlier, but not found by the scan, although the page is readable. */
 	size_t unscanned;
 	size_t idle_roots; /* unlisted roots without user pages: of the kernel, or freed */
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the operating system decides of an output: what a path names, how to create it safely, and
- * how to rename without overwriting: output_linux.c and output_windows.c. The sinks are made of
- * this.
+ * The system-specific parts of outputs: what a path is, how to create it safely, and how to rename
+ * without overwriting: output_linux.c and output_windows.c. Used by the sinks.
  */
 #ifndef RAMSEAL_AGENT_SHARED_OUTPUT_OUTPUT_TARGET_H
 #define RAMSEAL_AGENT_SHARED_OUTPUT_OUTPUT_TARGET_H
@@ -13,10 +12,10 @@
 
 #define PARTIAL_SUFFIX ".partial"
 
-/* What is written to. */
+/* The target of writes. */
 struct target {
 	int fd;
-	bool stream;   /* stdout, FIFO, character device: most have nothing to sync */
+	bool stream;   /* stdout, FIFO, character device: usually nothing to sync */
 	char *path;    /* as the user named it */
 	char *partial; /* a new file: the path of its temporary name; else NULL */
 
@@ -34,26 +33,26 @@ struct target {
 	const char *partial_name; /* last component of `partial` */
 };
 
-/* What a path names, before anything is opened. */
+/* What a path is, before anything is opened. */
 struct target_facts {
 	enum {
-		PATH_IS_FILE,   /* a name that is free, or that of a file that --force replaces */
+		PATH_IS_FILE,   /* a free name, or a file that --force replaces */
 		PATH_IS_DISK,   /* a block device */
 		PATH_IS_STREAM, /* FIFO, character device; on Windows a named pipe, or NUL */
 	} is;
-	uint64_t volume, number; /* which device or FIFO: it is to be the same when it is opened */
+	uint64_t volume, number; /* of the device or FIFO: the same when it is opened */
 };
 
-/* ST_OUTPUT of what cannot be written, as output.h says. */
+/* ST_OUTPUT if it cannot be written, as in output.h. */
 enum status target_inspect(const char *path, bool force, const char *const *inputs,
 			   struct target_facts *ret, struct err *e);
 
 /*
- * Is it a directory? A link to one only with a separator behind it. ST_OUTPUT if `path` ends in a
- * separator and names no directory.
+ * Is it a directory? A link to one counts only with a separator at its end. ST_OUTPUT if `path`
+ * ends in a separator but is not a directory.
  */
 enum status target_is_folder(const char *path, bool *ret, struct err *e);
-/* Does this stand between the components of a path, or behind the letter of a drive? */
+/* Does this character separate components of a path, or follow a drive letter? */
 bool target_separates(char c);
 
 /*
@@ -75,13 +74,13 @@ bool target_is_device(const struct target *t, const char *path);
 /* "PATH.partial", and for n > 1 "PATH.n.partial"; for free(). NULL if out of memory. */
 char *target_partial_path(const char *path, unsigned n);
 
-/* So many names are tried for a file that is not finished. */
+/* How many names are tried for an unfinished file. */
 #define PARTIALS_MAX 99
 
-/* Says that earlier ones are there, and stay. */
+/* Logs that earlier ones exist and stay. */
 void target_tell_partials(const char *path, const char *partial);
 
-/* How much the file system of a new file has left, or how large a disk is, if that is known. */
+/* Free space on the file system of a new file, or the size of a disk, if known. */
 bool target_room(const struct target *t, uint64_t *ret);
 bool target_disk_size(const struct target *t, uint64_t *ret);
 
@@ -96,15 +95,14 @@ struct blob *target_blob_of(struct target_blob *b, const struct target *t, uint6
 /* A hole of `len` bytes at the end of a file; `end` is its new length. */
 enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err *e);
 
-/* A file: drops what lies behind the first `len` bytes; writing goes on there. */
+/* A file: drops everything after the first `len` bytes; writing continues there. */
 enum status target_cut(struct target *t, uint64_t len, struct err *e);
 
 /*
- * A file: what is written from now on yields to others. Linux: of what the disk has not got yet,
- * there are never more than two steps, so that a sync of somebody else's file does not have to wait
- * for gigabytes of ours; they are written by the thread that calls, with its I/O priority; and what
- * is on the disk leaves the page cache, which is the machine's, and part of what is acquired.
- * Windows: a lower I/O priority.
+ * A file: from now on, writes yield to others. Linux: at most two steps are not on the disk yet, so
+ * that a sync of somebody else's file need not wait for gigabytes of ours; the calling thread
+ * writes them with its I/O priority; and what is on the disk is dropped from the page cache, which
+ * belongs to the machine and is part of what is acquired. Windows: a lower I/O priority.
  */
 #define TARGET_STEP ((uint64_t)4 << 20)
 void target_step_back(struct target *t);
@@ -127,55 +125,51 @@ enum status target_rewrite(struct target *t, struct sink *sink, uint64_t offset,
 /* Behind each write: `end` is how long the file is by now. ST_OUTPUT if an earlier one failed. */
 enum status target_pace(struct target *t, uint64_t end, struct err *e);
 
-/* No stream: writing goes on there; what lies behind stays until it is overwritten. */
+/* Not for streams: writing continues there; later bytes stay until overwritten. */
 enum status target_seek(struct target *t, uint64_t at, struct err *e);
 
 /*
- * A file: keeps room for bytes `from` to `end` without making the file longer; what is not
- * written is given back by target_cut(). ST_OUTPUT if there is no such room, ST_NOT_MINE if the
- * file system cannot promise any.
+ * A file: reserves space for bytes `from` to `end` without extending the file; target_cut() frees
+ * what was not written. ST_OUTPUT if there is not enough space, ST_NOT_MINE if the file system
+ * cannot reserve any.
  */
 enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct err *e);
 
-/* Everything to the disk, and the descriptor closed: both can report a late write error. */
+/* Syncs everything and closes the descriptor: both can report a late write error. */
 enum status target_close(struct target *t, struct err *e);
 
-/*
- * A file, closed: the temporary name becomes the name, and that is on the disk; else it has the
- * temporary one.
- */
+/* A closed file: renames it to its final name, durably; on failure it keeps the temporary one. */
 enum status target_publish(struct target *t, bool force, struct err *e);
 void target_remove_partial(struct target *t);
 
 /*
- * Another name in the same folder; ST_OUTPUT if something has it already, or if it is not known to
- * be on the disk: then it has the old one. The file may be open.
+ * Renames a file within its folder; ST_OUTPUT if the new name is taken or could not be made
+ * durable: then it keeps the old one. The file may be open.
  */
 enum status target_rename(const char *from, const char *to, struct err *e);
 
 /*
- * What was "NAME.partial" and is complete now becomes "NAME"; any other name stays. *ret is what it
- * is called then, for free(), also where it keeps its name because something has the new one, and
- * that is logged. NULL if out of memory.
+ * Renames a completed "NAME.partial" to "NAME"; any other name stays. Returns the resulting name,
+ * for free(); if "NAME" is taken, the file keeps its name, which is logged. NULL if out of memory.
  */
 char *target_complete_name(const char *path);
 
 /*
- * Keeps others from sealing what is being written, or from writing what is being sealed, until the
- * descriptor is closed. `shared`: only read from. ST_OUTPUT if somebody has the file locked. File
- * systems that know no locks (some FUSE and network ones) do without.
+ * Keeps others from sealing what is being written, or writing what is being sealed, until the
+ * descriptor is closed. `shared`: for reading only. ST_OUTPUT if the file is locked. Without effect
+ * on file systems without locks (some FUSE and network ones).
  */
 enum status target_lock(int fd, bool shared, struct err *e);
 
 /*
- * Opens a file that is there. `write`: to be changed where it is; a symbolic link is read through,
- * but never written through. ST_INPUT, or ST_OUTPUT for what can be read, but not changed.
+ * Opens an existing file. `write`: to change it in place; symbolic links are followed for reading,
+ * but never for writing. ST_INPUT, or ST_OUTPUT if it can be read but not changed.
  */
 enum status target_open_existing(const char *path, bool write, int *ret, struct err *e);
 
 /*
- * ST_OUTPUT if `path` names another file now than the one that is open, or if that has not `size`
- * bytes: somebody who does not know our lock may have gone on writing, or put another file there.
+ * ST_OUTPUT if `path` is now a different file than the open one, or that does not have `size`
+ * bytes: a program that ignores our lock may have written to it or replaced it.
  */
 enum status target_check_untouched(int fd, const char *path, uint64_t size, struct err *e);
 

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between output_windows.c and output_set_windows.c. Paths are UTF-8. */
+/* Shared by output_windows.c and output_set_windows.c. Paths are UTF-8. */
 #ifndef RAMSEAL_AGENT_SHARED_OUTPUT_OUTPUT_WINDOWS_H
 #define RAMSEAL_AGENT_SHARED_OUTPUT_OUTPUT_WINDOWS_H
 
 #include "agent/shared/output/output_target.h"
 #include "formats/base/win32.h"
 
-/* Behind the last separator of a path. */
+/* The part after the last separator of a path. */
 const char *windows__last_component(const char *path);
 
 /* ST_OUTPUT if another process writes the file. */
 enum status windows__check_idle(const char *path, struct err *e);
 
-/* ST_OUTPUT of a read-only file: Windows would refuse to replace it when all is written. */
+/* ST_OUTPUT for a read-only file: Windows would refuse to replace it at the end. */
 enum status windows__check_replaceable(const char *path, struct err *e);
 
 bool windows__same_file(const char *a, const char *b);
 bool windows__is_input(const char *path, const char *const *inputs);
 
-/* What the volume of a folder has left for us. */
+/* Free space for us on the volume of a folder. */
 bool windows__room_at(const char *directory, uint64_t *ret);
 
-/* 0, or an error of Win32: ERROR_ALREADY_EXISTS where nothing is to be replaced. */
+/* 0, or an error of Win32: ERROR_ALREADY_EXISTS if nothing may be replaced. */
 DWORD windows__rename(const char *from, const char *to, bool replace);
 
 /*

@@ -15,8 +15,8 @@ struct recipient_options {
 extern const struct option_group recipient_option_group;
 
 /*
- * All of them; none if no option is given. Zero-initialise `ret`; it is the caller's also after a
- * failure. ST_USAGE for text on the command line that is no recipient, ST_INPUT for a file.
+ * Loads all of them; none if no option is given. Zero-initialise `ret`; it is the caller's even
+ * after a failure. ST_USAGE for an invalid recipient on the command line, ST_INPUT in a file.
  */
 enum status recipients_load(const struct recipient_options *o, struct age_recipients *ret,
 			    struct err *e);

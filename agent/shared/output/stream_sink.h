@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pipe_sink.c and stdout_sink.c share: a descriptor that takes bytes, and nothing else. */
+/* Shared by pipe_sink.c and stdout_sink.c: a descriptor that can only be written to. */
 #ifndef RAMSEAL_AGENT_SHARED_OUTPUT_STREAM_SINK_H
 #define RAMSEAL_AGENT_SHARED_OUTPUT_STREAM_SINK_H
 
@@ -12,7 +12,7 @@ struct stream_output {
 	struct fd_sink fd;
 };
 
-/* The descriptor of `t` is owned from now on, also after a failure. */
+/* Owns the descriptor of `t` from now on, even after a failure. */
 enum status stream__create(const struct output_ops *ops, const struct target *t,
 			   struct output **ret, struct err *e);
 

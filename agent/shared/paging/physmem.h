@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Physical memory as the page-table code sees it: whole pages inside known ranges, each readable or
- * not, each with the time at which it was read. What is behind it (a driver, the streams of a
- * container, the memory of a test) is nobody's business above this header.
+ * Physical memory for the page-table code: whole pages inside known ranges, each readable or not,
+ * with the time at which it was read. It hides what is behind it: a driver, the streams of a
+ * container, the memory of a test.
  */
 #ifndef RAMSEAL_AGENT_SHARED_PAGING_PHYSMEM_H
 #define RAMSEAL_AGENT_SHARED_PAGING_PHYSMEM_H
@@ -10,7 +10,7 @@
 #include "driver-interface/drv.h"
 #include "formats/rsz/rsz_reader.h"
 
-/* When a page was read, monotonic ns, and whether it could be. Times are 0 if unknown. */
+/* When a page was read, in monotonic ns, and whether it was readable. Times are 0 if unknown. */
 struct physmem_page {
 	bool readable;
 	uint64_t start;
@@ -19,9 +19,9 @@ struct physmem_page {
 
 struct physmem {
 	/*
-	 * Reads `pages` pages at `pa` into `buf`; all of them lie within `ranges`. The bytes of a
-	 * page that is not readable are undefined. Errors of a source are unreadable pages here:
-	 * the walk of tables continues with the rest.
+	 * Reads `pages` pages at `pa` into `buf`; all of them lie within `ranges`. The bytes of an
+	 * unreadable page are undefined. Errors of a source become unreadable pages, so that walks
+	 * continue with the rest.
 	 */
 	void (*read)(struct physmem *m, uint64_t pa, uint8_t *buf, size_t pages,
 		     struct physmem_page *ret);
@@ -29,7 +29,7 @@ struct physmem {
 };
 
 /*
- * One page. False if `pa` is no page address, lies outside the ranges, or cannot be read. `ret` may
+ * One page. False if `pa` is not page-aligned, is outside the ranges, or cannot be read. `ret` may
  * be NULL.
  */
 bool physmem_read_page(struct physmem *m, uint64_t pa, uint8_t *buf, struct physmem_page *ret);
@@ -41,25 +41,25 @@ bool physmem_read_page(struct physmem *m, uint64_t pa, uint8_t *buf, struct phys
 size_t physmem_read_run(struct physmem *m, uint64_t pa, uint8_t *buf, size_t pages,
 			struct physmem_page *ret);
 
-/* Pages per read of who goes through memory: 64 KiB. */
+/* Pages per read when going through all memory: 64 KiB. */
 #define PHYSMEM_RUN 16
 
 /* Bytes at any physical address, which may cross pages. False if one of the pages is missing. */
 bool physmem_read(struct physmem *m, uint64_t pa, void *buf, size_t len);
 
-/* A live source. The drv stays the caller's, and is read from the thread that calls. */
+/* A live source. The drv stays the caller's, and is read on the calling thread. */
 struct physmem_drv {
 	struct physmem mem;
 	struct drv *drv;
 	uint64_t (*now)(void);
 };
 
-/* `now` is the clock of the capture times: clock_mono_ns() but in tests. */
+/* `now` is the clock for capture times: clock_mono_ns() except in tests. */
 void physmem_drv_init(struct physmem_drv *m, struct drv *d, uint64_t (*now)(void));
 
 /*
- * The same memory with the pages kept that were read last: translating an address reads the same
- * few tables again and again. Not for walks of a machine that runs whose capture times matter.
+ * The same memory with a cache of recent pages, because translating addresses reads the same few
+ * tables again and again. Not for walks of a running machine whose capture times matter.
  */
 #define PHYSMEM_CACHE 64 /* pages; by the low bits of the frame number */
 
@@ -73,12 +73,12 @@ struct physmem_cache {
 
 enum status physmem_cache_init(struct physmem_cache *c, struct physmem *under, struct err *e);
 void physmem_cache_deinit(struct physmem_cache *c);
-/* From now on everything is read anew. */
+/* Empties the cache. */
 void physmem_cache_forget(struct physmem_cache *c);
 
 /*
- * Streams of a container, asked in the order given: the first that captured the page answers, so
- * that {tables, memory} is the machine as it was when the tables were read.
+ * Streams of a container, tried in order: the first one that has the page is used, so {tables,
+ * memory} is the machine as it was when the tables were read.
  */
 #define PHYSMEM_STREAMS_MAX 3
 
@@ -95,9 +95,7 @@ enum status physmem_rsz_init(struct physmem_rsz *m, const struct rsz_reader *r,
 			     struct err *e);
 void physmem_rsz_deinit(struct physmem_rsz *m);
 
-/*
- * Pages that are in memory already, for tests and fuzzers. Pages that are not listed are missing.
- */
+/* Pages already in memory, for tests and fuzzers. Unlisted pages are missing. */
 struct physmem_piece {
 	uint64_t pa;
 	const uint8_t *bytes; /* PAGE_SIZE of them */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the words in a page table mean to the operating system that wrote them.
+ * The meaning of page-table entries to the operating system that wrote them.
  *
- * Layouts are rows of a table, each with its source. Which row a machine uses is decided by what
- * its entries look like (the same Windows build number has had two layouts), and the decision
- * comes with its reasons. A decoded entry always keeps its eight raw bytes: decoding is an opinion.
+ * Layouts are rows of a table, each with its source. A machine's row is chosen by what its entries
+ * look like (the same Windows build number has had two layouts), with reasons. A decoded entry
+ * keeps its eight raw bytes, because decoding is an interpretation.
  */
 #ifndef RAMSEAL_AGENT_SHARED_PAGING_PTE_H
 #define RAMSEAL_AGENT_SHARED_PAGING_PTE_H
@@ -83,7 +83,7 @@ struct win_pte_layout {
 extern const struct win_pte_layout win_pte_layouts[];
 extern const size_t win_pte_layout_count;
 
-/* How a machine's entries are to be read. */
+/* How to read a machine's entries. */
 struct win_pte_context {
 	const struct win_pte_layout *layout;
 	uint64_t
@@ -104,10 +104,10 @@ struct pte win_prototype_decode(const struct win_pte_context *c, uint64_t raw);
 #define PTE_MASK_FIRST  36
 #define PTE_MASK_BITS   12
 
-/* Whether the kernel was built with an option. */
+/* Was the kernel built with an option? */
 enum pte_option { OPTION_UNTOLD, OPTION_OFF, OPTION_ON };
 
-/* What is known otherwise, and by which a layout is judged. Zero: nothing. */
+/* Other facts, for judging layouts. Zero: not known. */
 struct pte_facts {
 	size_t files;                       /* page files or swap areas, numbered from 0 */
 	uint64_t file_pages[PTE_FILES_MAX]; /* 0: not known */
@@ -117,13 +117,13 @@ struct pte_facts {
 	uint32_t version; /* build, or kernel as 601 for 6.1; see win_pte_choose() */
 };
 
-/* What a layout of Windows makes of the entries that were seen. */
+/* How well a Windows layout explains the entries seen. */
 struct pte_tally {
 	uint64_t file_known; /* page-file entries whose file exists */
-	uint64_t slot_fits;  /* and whose slot lies within it */
-	uint64_t tidy;       /* that leave the layout's unused bits clear */
+	uint64_t slot_fits;  /* and whose slot is within it */
+	uint64_t tidy;       /* with the layout's unused bits clear */
 	uint64_t allocated;  /* with PageFileAllocated */
-	uint32_t files;      /* the files that were named: one bit each */
+	uint32_t files;      /* the files in entries: one bit each */
 };
 
 /* Zero-initialise; add every entry that is neither present nor zero. */
@@ -148,17 +148,17 @@ void win_pte_evidence_add(struct win_pte_evidence *ev, uint64_t va, uint64_t raw
 #define PTE_REASON_MAX 256
 
 struct win_pte_choice {
-	struct win_pte_context context; /* layout is NULL if there was nothing to go by */
+	struct win_pte_context context; /* layout is NULL without any evidence */
 	int scores[WIN_LAYOUTS_MAX];    /* of each layout, by its index */
-	bool by_version_only;           /* no entry spoke for or against any layout */
+	bool by_version_only;           /* no entry was evidence for or against any layout */
 	char reason[PTE_REASON_MAX];
 };
 
 void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *ret);
 
 /*
- * By this layout, the one number that entries name though it is none of `files` (one bit each); -1
- * if they name none, or several. A few that name others are torn tables, and do not count.
+ * The only file number in entries, by this layout, that is not among `files` (one bit each); -1 if
+ * there is none, or several. A few other numbers are from torn tables and are ignored.
  */
 int win_pte_foreign_file(const struct win_pte_evidence *ev, const struct win_pte_layout *l,
 			 uint32_t files);
@@ -209,24 +209,24 @@ struct linux_pte_context {
 /* `level` is the table's: at 2 and 3 an entry with the large bit still has its frame. */
 struct pte linux_pte_decode(const struct linux_pte_context *c, unsigned level, uint64_t raw);
 
-/* True if it has its frame in the place where a present entry has it, though it is not present. */
+/* True if an absent entry has its frame in the same place as a present one. */
 bool linux_pte_keeps_frame(unsigned level, uint64_t raw);
 uint64_t linux_pte_kept_frame(unsigned level, uint64_t raw, bool inverted);
 
-/* How well one reading of an entry agrees with what is known of the machine. */
+/* How well one reading of an entry agrees with the facts about the machine. */
 enum pte_fit {
-	FIT_NONE,     /* the kernel does not write it so */
-	FIT_POSSIBLE, /* nothing speaks for it, or against */
+	FIT_NONE,     /* the kernel does not write such an entry */
+	FIT_POSSIBLE, /* no evidence for or against it */
 	FIT_GOOD,
 };
 
-/* Of an entry that neither is present nor keeps its frame. */
+/* For an entry that is not present and does not keep its frame. */
 enum pte_fit linux_pte_fit(const struct linux_pte_context *c, const struct pte_facts *f,
 			   unsigned level, uint64_t raw);
 
 /* MAX_SWAPFILES of that reading: types below it are swap areas. */
 unsigned linux_pte_areas(const struct linux_pte_layout *l, bool device_private);
-/* What a type is to that reading: never PTE_UNKNOWN. */
+/* The state of a type by that reading: never PTE_UNKNOWN. */
 enum pte_state linux_pte_state_of_type(const struct linux_pte_layout *l, bool device_private,
 				       unsigned type);
 
@@ -236,12 +236,12 @@ enum pte_state linux_pte_state_of_type(const struct linux_pte_layout *l, bool de
 
 #define LINUX_LAYOUTS_MAX 16
 
-/* What a layout makes of the swap and special entries; [2]: without and with device_private. */
+/* How a layout explains swap and special entries; [2]: without and with device_private. */
 struct linux_pte_tally {
 	uint64_t good;     /* FIT_GOOD by at least one of the two readings */
 	uint64_t neither;  /* FIT_NONE by both */
 	uint64_t only[2];  /* FIT_GOOD by this reading, and FIT_NONE by the other */
-	uint32_t areas[2]; /* swap areas that were named, a bit each */
+	uint32_t areas[2]; /* swap areas in entries, a bit each */
 };
 
 /* Zero-initialise; add every entry that is neither present nor zero. */
@@ -260,11 +260,11 @@ void linux_pte_evidence_add(struct linux_pte_evidence *ev, unsigned level, uint6
 
 struct linux_pte_choice {
 	struct linux_pte_context context;
-	enum pte_option device_private; /* OPTION_UNTOLD: nothing tells */
-	uint32_t areas;                 /* swap areas that entries name, a bit each */
+	enum pte_option device_private; /* OPTION_UNTOLD: not known */
+	uint32_t areas;                 /* swap areas in entries, a bit each */
 	bool by_version_only;
 	char reason[PTE_REASON_MAX];
-	char doubt[PTE_REASON_MAX]; /* what contradicts what was told; or "" */
+	char doubt[PTE_REASON_MAX]; /* what contradicts the known facts; or "" */
 };
 
 /*

@@ -8,13 +8,13 @@
  *	while ((event = walk_next(&w)) != WALK_END)
  *		...
  *
- * so that whoever reads frames between two tables (or the same table again) does so in his own
- * loop. The walk knows nothing of operating systems: it decodes present, large and the frame, and
- * hands on every other entry as it found it.
+ * so that callers can read frames between two tables (or the same table again) in their own loop.
+ * The walk is independent of operating systems: it decodes present, large and the frame, and passes
+ * on every other entry as it is.
  *
- * Tables are hostile or torn: they name themselves, each other in circles, memory that is not
- * there. Every page of memory is taken for a table once per walk_set at most, addresses outside the
- * ranges are never read, and a budget ends what takes too long. Nothing recurses and nothing is
+ * Tables may be hostile or torn: they refer to themselves, to each other in circles, or to missing
+ * memory. Every page of memory is walked as a table at most once per walk_set, addresses outside
+ * the ranges are never read, and a budget ends what takes too long. Nothing recurses and nothing is
  * allocated while walking.
  */
 #ifndef RAMSEAL_AGENT_SHARED_PAGING_WALK_H
@@ -34,26 +34,26 @@ enum paging_mode { PAGING_PAE = 3, PAGING_4_LEVEL = 4, PAGING_5_LEVEL = 5 };
 
 #define TABLE_ENTRIES 512
 
-/* What one entry of a table is to the hardware. */
+/* The meaning of an entry to the hardware. */
 enum entry_kind {
 	ENTRY_ZERO,     /* nothing at all */
-	ENTRY_ABSENT,   /* not present, yet not zero: the operating system's own words */
+	ENTRY_ABSENT,   /* not present but not zero: for the operating system */
 	ENTRY_LEAF,     /* maps a frame of memory */
-	ENTRY_TABLE,    /* names the next table */
-	ENTRY_RESERVED, /* present, but a large page where there are none, or with reserved bits */
+	ENTRY_TABLE,    /* refers to the next table */
+	ENTRY_RESERVED, /* present, but an impossible large page, or with reserved bits */
 };
 
 struct entry {
 	enum entry_kind kind;
-	uint64_t va;    /* canonical; where the entry's part of the address space begins */
+	uint64_t va;    /* canonical; the start of the entry's part of the address space */
 	uint64_t size;  /* of that part */
-	uint64_t frame; /* ENTRY_LEAF and ENTRY_TABLE: the physical address that it names */
+	uint64_t frame; /* ENTRY_LEAF and ENTRY_TABLE: its physical address */
 };
 
 /*
- * Judges entry `i` of a table of `level` whose part of the address space begins at `va`. `ignore`
- * has bits that are no address though they stand in the frame's place, such as AMD's C-bit; 0 for
- * none. This is all that guided acquisition needs to go through a table by itself.
+ * Decodes entry `i` of a table of `level` whose part of the address space begins at `va`. `ignore`:
+ * bits in the frame's place that are not part of the address, such as AMD's C-bit; 0 for none.
+ * Guided acquisition uses only this to read a table.
  */
 struct entry entry_judge(enum paging_mode mode, unsigned level, uint64_t va, size_t i, uint64_t raw,
 			 uint64_t ignore);
@@ -64,9 +64,7 @@ uint64_t paging_canonical(enum paging_mode mode, uint64_t va);
 /* The physical address of the root table in a CR3 value: no PCID, no flags. */
 uint64_t paging_root(enum paging_mode mode, uint64_t cr3);
 
-/*
- * The table pages that were visited: one bit per page frame of the ranges.
- */
+/* The visited table pages: one bit per page frame of the ranges. */
 struct walk_set {
 	const struct range_list *ranges;
 	uint64_t *bits;
@@ -78,13 +76,13 @@ struct walk_set {
 enum status walk_set_init(struct walk_set *s, const struct range_list *ranges, struct err *e);
 void walk_set_deinit(struct walk_set *s);
 void walk_set_clear(struct walk_set *s);
-/* True if it was in the set already. Outside the ranges: true, nothing is marked. */
+/* True if it was already in the set. Outside the ranges: true, without marking anything. */
 bool walk_set_mark(struct walk_set *s, uint64_t pa);
 bool walk_set_has(const struct walk_set *s, uint64_t pa);
 
-/* What a walk, or many, may cost. Shared by all who are to stay within it together. */
+/* The limit for one or more walks together. */
 struct walk_budget {
-	uint64_t pages;        /* reads that are left */
+	uint64_t pages;        /* remaining reads */
 	uint64_t deadline;     /* of now(); UINT64_MAX: none */
 	uint64_t (*now)(void); /* NULL: time does not matter */
 };
@@ -108,16 +106,16 @@ struct walk_options {
 enum walk_event {
 	WALK_END,
 	WALK_TABLE, /* w->table: a table page, before its entries */
-	WALK_LEAF,  /* w->leaf: an entry that maps a frame, or is not zero and not present */
-	WALK_SKIP,  /* w->skip: an entry that names a table which is not followed */
+	WALK_LEAF,  /* w->leaf: an entry that maps a frame, or is neither zero nor present */
+	WALK_SKIP,  /* w->skip: an entry for a table that is not followed */
 };
 
 enum walk_reason {
-	WALK_SEEN,       /* its page was visited in this set: shared, or a loop over two walks */
-	WALK_SELF,       /* it names a table that it is a part of: a self-map, or a loop */
-	WALK_OUTSIDE,    /* it names an address outside the ranges */
+	WALK_SEEN,       /* its page was already visited in this set: shared, or a loop */
+	WALK_SELF,       /* it refers to a table on its own path: a self-map, or a loop */
+	WALK_OUTSIDE,    /* its address is outside the ranges */
 	WALK_UNREADABLE, /* its page cannot be read */
-	WALK_RESERVED,   /* it is a large page where there are none, or with bits that must be 0 */
+	WALK_RESERVED,   /* an impossible large page, or bits that must be 0 */
 	WALK_REASONS
 };
 
@@ -126,7 +124,7 @@ const char *walk_reason_name(enum walk_reason r);
 struct walk_table {
 	unsigned level;
 	uint64_t pa;
-	uint64_t va;          /* where its part of the address space begins */
+	uint64_t va;          /* the start of its part of the address space */
 	const uint8_t *bytes; /* the page; valid until the walk leaves the table */
 	struct physmem_page when;
 };
@@ -141,7 +139,7 @@ struct walk_leaf {
 
 struct walk_skip {
 	enum walk_reason reason;
-	unsigned level; /* of the table that is not followed */
+	unsigned level; /* of the skipped table */
 	uint64_t raw;
 	uint64_t pa; /* of the entry */
 	uint64_t va;
@@ -150,7 +148,7 @@ struct walk_skip {
 
 enum walk_stop { WALK_COMPLETE, WALK_OUT_OF_BUDGET, WALK_NO_ROOT };
 
-/* What was seen, by level. */
+/* What was found, by level. */
 struct walk_counts {
 	uint64_t tables[WALK_LEVELS + 1];
 	uint64_t leaves[WALK_LEVELS + 1]; /* present */
@@ -164,11 +162,11 @@ struct walk__level {
 	struct physmem_page when;
 	size_t next; /* entry */
 	size_t end;
-	size_t base; /* entry that is the table's first: PAE roots begin anywhere in their page */
+	size_t base; /* index of the table's first entry: PAE roots begin anywhere in their page */
 	uint8_t bytes[PAGE_SIZE];
 };
 
-/* 20 KiB; it may be used again and again, with or without the same set. */
+/* 20 KiB; can be reused, with or without the same set. */
 struct walk {
 	/* Set by walk_next(), by event. */
 	struct walk_table table;
@@ -184,15 +182,15 @@ struct walk {
 	uint64_t root;
 	uint64_t root_va;
 	unsigned top;   /* the root's level */
-	unsigned level; /* 0: the root is still to come, or all is done */
+	unsigned level; /* 0: before the root, or done */
 	bool begun;
 	struct walk__level at[WALK_LEVELS + 1];
 };
 
 /*
  * `dtb` is a CR3 value or a table's address. Everything is borrowed until WALK_END. `set` may be
- * NULL where [first, last] is small: tables are then followed as the processor does, self-maps and
- * shared ones as often as they are named, and the addresses alone bound the walk.
+ * NULL if [first, last] is small: then tables are followed as by the processor, including self-maps
+ * and shared tables every time, and only the addresses bound the walk.
  */
 void walk_begin(struct walk *w, struct physmem *mem, struct walk_set *set,
 		const struct walk_options *options, uint64_t dtb);
@@ -214,11 +212,11 @@ struct virt {
 	struct walk_budget *budget; /* for table pages and data; or NULL */
 };
 
-/* Where the tables end for an address. */
+/* Where the walk for an address ends. */
 struct virt_end {
 	unsigned level; /* of the table that holds the entry; 0: the root cannot be read */
 	uint64_t raw;
-	struct entry entry;       /* ENTRY_TABLE: it names a table that cannot be read */
+	struct entry entry;       /* ENTRY_TABLE: its table cannot be read */
 	struct physmem_page when; /* of the table that holds the entry */
 };
 

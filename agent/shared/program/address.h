@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the scheme that it begins with, without the colon; 0: it is no address but a path. */
+/* The length of the scheme, without the colon; 0: it is a path, not an address. */
 size_t address_scheme_length(const char *path);
 bool is_address(const char *path);
 
-/* Is it a credential, or does it hold one: a user, a query? */
+/* Is it a credential, or does it contain one: a user, a query? */
 bool address_is_secret(const char *address);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line. Each command is a file with one `const struct command` at its top; main.c
- * lists them in one table. Parsing, --help and shell completion all read that table, so that they
- * cannot drift.
+ * The command line. Each command is a file with one `const struct command` at its top; main.c lists
+ * them in one table. Parsing, --help and shell completion all read that table, so they cannot
+ * diverge.
  *
  *	struct acquire_options {
  *		const char *output;
@@ -45,8 +45,8 @@ enum option_kind {
 	OPTION_CHOICE,  /* size_t: index into choices[] */
 	OPTION_STRINGS, /* struct cli_strings: may be given more than once */
 	OPTION_PARSED,  /* anything: parse() fills it */
-	OPTION_GROUP,   /* a struct, and the options that fill it; they stand in this one's place */
-	OPTION_HEADING, /* no option: `help` is the heading of those that follow */
+	OPTION_GROUP,   /* a struct and the options that fill it, which replace this one */
+	OPTION_HEADING, /* not an option: `help` is the heading above the next ones */
 };
 
 struct cli_strings {
@@ -65,30 +65,30 @@ struct option_def {
 	const char *help;  /* one line, lower case, no full stop; the default is added to it */
 	uint64_t min, max; /* OPTION_UINT and OPTION_SIZE, inclusive */
 	/*
-	 * What --name alone says: another value can only stand behind a '=', and `value` is
-	 * "[=VALUE]". NULL: it needs a value. For options without a letter.
+	 * The value of --name alone: other values need a '=', and `value` is "[=VALUE]". NULL: a
+	 * value is required. For options without a letter.
 	 */
 	const char *lone;
 
 	/*
-	 * Ended by NULL. For OPTION_CHOICE these are all the values there are; for the string kinds
-	 * and OPTION_PARSED they only help completion.
+	 * Ended by NULL. For OPTION_CHOICE these are all values; for the string kinds and
+	 * OPTION_PARSED they only help completion.
 	 */
 	const char *const *choices;
-	/* The same from a table that is elsewhere: the i-th, or NULL behind the last. */
+	/* The same from another table: the i-th, or NULL after the last. */
 	const char *(*suggest)(size_t i);
 
 	/*
 	 * OPTION_PARSED: `at` is the member. ST_USAGE if the text is wrong: with "takes ...", or
-	 * without a message where the suggestions are all the words there are.
+	 * without a message if the suggestions are all valid words.
 	 */
 	enum status (*parse)(const char *text, void *at, struct err *e);
 
 	const struct option_group *group; /* OPTION_GROUP */
-	bool in_full; /* its beginning is not enough: who gives it has read it */
+	bool in_full; /* must not be abbreviated: whoever uses it must have read it */
 };
 
-/* Options of several commands: their offsets count from the member that they fill. */
+/* Options shared by commands: their offsets count from the member that they fill. */
 struct option_group {
 	const struct option_def *options;
 	size_t n_options;
@@ -157,22 +157,22 @@ struct option_group {
 	  .help = (help_),                                                                         \
 	  __VA_ARGS__ }
 
-/* In --help, "What to read:" above the options behind it, up to the next heading. */
+/* In --help, a heading such as "What to read:" above the following options. */
 #define CLI_HEADING(text) { .kind = OPTION_HEADING, .help = (text) }
 
 #define CLI_GROUP(type, member, group_)                                                            \
 	{ .kind = OPTION_GROUP, .offset = offsetof(type, member), .group = (group_) }
 
-/* What stands behind the options. All zero: the command takes none. */
+/* What follows the options. All zero: nothing. */
 struct operands_def {
 	const char *text; /* for --help: "FILE...", "COMMAND" */
 	size_t min, max;  /* how many; SIZE_MAX: no limit */
-	/* Ended by NULL: what the first one can be. NULL: anything. */
+	/* Ended by NULL: choices for the first one. NULL: anything. */
 	const char *const *choices;
 	bool command; /* it is the name of a command */
 };
 
-/* A command line for --help. In `line`, %s stands for the program's name. */
+/* A command line for --help. In `line`, %s is the program's name. */
 struct cli_example {
 	const char *text; /* what it does, with a capital; a colon is added */
 	const char *line;
@@ -190,15 +190,15 @@ struct command {
 	struct operands_def operands;
 	const struct option_def *options;
 	size_t n_options;
-	const char *notes; /* more for --help, as cli_put_notes() takes it; or NULL */
-	/* The same in front of the notes, where a table knows; or NULL. */
+	const char *notes; /* more for --help, in the format of cli_put_notes(); or NULL */
+	/* Text before the notes, generated from tables; or NULL. */
 	void (*put_notes)(FILE *to);
-	size_t values_size;   /* of the struct that the options fill; 0: there is none */
+	size_t values_size;   /* of the struct that the options fill; 0: none */
 	const void *defaults; /* such a struct, or NULL: all zero */
 	enum status (*run)(struct cli *cli, struct err *e);
 };
 
-/* What the program is linked with, for --version --verbose. */
+/* A linked library, for --version --verbose. */
 struct library {
 	const char *name;
 	const char *version; /* upstream's */
@@ -212,7 +212,7 @@ struct program {
 	const char *licence; /* the program's own */
 	const struct library *libraries;
 	size_t n_libraries;
-	bool (*network)(void); /* was it built with one? NULL: no */
+	bool (*network)(void); /* was it built with networking? NULL: no */
 	const char *summary;
 	const struct command *const *commands;
 	size_t n_commands;
@@ -232,12 +232,12 @@ struct cli_globals {
 };
 
 /*
- * The i-th option that is valid with the command (its own, then the general ones), or NULL behind
- * the last. `c` NULL: those of the program itself.
+ * The i-th option of the command (its own, then the general ones), or NULL after the last. `c`
+ * NULL: those of the program itself.
  */
 const struct option_def *cli_option(const struct command *c, size_t i);
 
-/* So many of them are the command's own. */
+/* How many of them are the command's own. */
 size_t cli_own_options(const struct command *c);
 
 /* The heading above the i-th of the command's own options, or NULL. */
@@ -253,16 +253,16 @@ struct cli {
 	void *values;    /* the command's struct, defaults filled in; owned */
 	char **operands; /* borrowed from argv; the array is owned */
 	size_t n_operands;
-	bool *given; /* given[i]: cli_option(command, i) stood on the command line; owned */
+	bool *given; /* given[i]: cli_option(command, i) was given; owned */
 	int argc;    /* the command line as it was, for the manifest */
 	char **argv;
-	/* What the program ends with if run() succeeds: how another process ended, for one. */
+	/* The exit code if run() succeeds, such as that of another process. */
 	enum exit_code answer;
 };
 
 #define _cleanup_cli_ CLEANUP(cli_deinit)
 
-/* How the options that every command has want its progress shown. */
+/* How the general options want progress to be shown. */
 static inline enum progress_mode cli_progress(const struct cli *cli)
 {
 	if (cli->globals.quiet)
@@ -271,62 +271,61 @@ static inline enum progress_mode cli_progress(const struct cli *cli)
 }
 
 /*
- * Accepts --name=value, --name value, -xvalue, -x value, -xyz for flags, and "--" before
- * operands that begin with a dash. Global options may stand before the command too. The last
- * one wins if an option is repeated. Of a command and of a long option the beginning is enough, if
- * only one begins so.
+ * Accepts --name=value, --name value, -xvalue, -x value, -xyz for flags, and "--" before operands
+ * that begin with a dash. Global options may stand before the command too. The last one wins if an
+ * option is repeated. Commands and long options can be abbreviated if the abbreviation is unique.
  *
  * ST_USAGE with a message that ends in "try 'PROGRAM COMMAND --help'". `ret` is valid (and to be
- * freed by cli_deinit()) in any case; its globals are those that were seen before the mistake.
- * If --help, --version or --licences was asked for, nothing else about the line has been judged,
- * except for a --verbose right behind it.
+ * freed by cli_deinit()) in any case; its globals are those before the mistake. With --help,
+ * --version or --licences, the rest of the line is not checked, except for a --verbose right after
+ * it.
  */
 enum status cli_parse(const struct program *p, int argc, char **argv, struct cli *ret,
 		      struct err *e);
 void cli_deinit(struct cli *cli);
 
-/* The command that `name` names or begins. ST_USAGE, with what may have been meant. */
+/* The command with this name or abbreviation. ST_USAGE, with a suggestion. */
 enum status cli_find_command(const struct cli *cli, const char *name, const struct command **ret,
 			     struct err *e);
 
-/* True if the option with that long name stood on the command line. */
+/* True if the option with that long name was given. */
 bool cli_given(const struct cli *cli, const char *name);
 
-/* The first option of the group that stood on the command line, or NULL. */
+/* The first option of the group that was given, or NULL. */
 const struct option_def *cli_given_of(const struct cli *cli, const struct option_group *g);
 
-/* For what only the command can judge: ST_USAGE, "...; try 'PROGRAM COMMAND --help'". */
+/* For errors that only the command can detect: ST_USAGE, "...; try 'PROGRAM COMMAND --help'". */
 enum status cli_usage(const struct cli *cli, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* One line; if `verbose` also the program's licence and its libraries. */
 void cli_version(const struct program *p, bool verbose, FILE *to);
 void cli_help_program(const struct program *p, FILE *to);
 /*
- * `text` behind what has reached column `at`, broken at blanks so that it stays in the column of
+ * Prints `text` after something that ends at column `at`, broken at blanks to stay in the column of
  * explanations. On stdout lines are as wide as the terminal, but at least 40 and at most 80
  * characters; elsewhere 80.
  */
 void cli_put_wrapped(FILE *to, size_t at, const char *text);
 /*
- * Whole lines, joined and broken anew: prose; and "  word  what it is", an item that lines continue
- * which begin with more blanks. A line that ends in ':' begins a paragraph.
+ * Prints whole lines, joined and wrapped again: prose, and items " word what it is", which lines
+ * with more leading blanks continue. A line that ends in ':' begins a paragraph.
  */
 void cli_put_notes(FILE *to, const char *notes);
 void cli_help_command(const struct program *p, const struct command *c, FILE *to);
 
-/* What --help and the manual page say of an option. */
+/* What --help and the manual page say about an option. */
 struct cli_option_text {
 	char value[200]; /* "FILE", "a|b|c"; "" for a flag */
-	char help[512];  /* with "(may be repeated)" and the default, where there is one to name */
+	char help[512];  /* with "(may be repeated)" and the default, if any */
 };
 
-/* Of what cli_option() gives. */
+/* For the options of cli_option(). */
 void cli_option_text(const struct command *c, size_t i, struct cli_option_text *ret);
 
-/* "4K", "16M", "2G", "1T", plain bytes. ST_USAGE, "takes ..." if it is something else. */
+/* "4K", "16M", "2G", "1T", plain bytes. ST_USAGE, "takes ..." for anything else. */
 enum status cli_parse_size(const char *text, uint64_t *ret, struct err *e);
 
-/* The i-th value that the option is known to take, or NULL behind the last. */
+/* The i-th known value of the option, or NULL after the last. */
 const char *cli_suggestion(const struct option_def *o, size_t i);
 
 #endif

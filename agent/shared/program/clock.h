@@ -15,12 +15,12 @@
 #define NS_PER_SECOND UINT64_C(1000000000)
 
 /*
- * From now on both clocks are the one that `now` tells, which any thread may call: of a machine
- * that lives in a time of its own. NULL: real time again. Not while other threads run.
+ * Replaces both clocks by `now`, which any thread may call, for a machine with its own time. NULL:
+ * real time again. Not while other threads run.
  */
 void clock_use(uint64_t (*now)(void *arg), void *arg);
 
-/* When such a clock was 0, for people: 2015-01-01T00:00:00Z. */
+/* The wall-clock time of such a clock's 0: 2015-01-01T00:00:00Z. */
 #define CLOCK_VIRTUAL_WALL (UINT64_C(1420070400) * NS_PER_SECOND)
 
 /*
@@ -34,8 +34,8 @@ uint64_t clock_wall_ns(void); /* since 1970-01-01T00:00:00Z */
 
 /*
  * How long the machine has slept (suspend, hibernation) since it was started, as far as the system
- * counts that; 0 of a clock that clock_use() has set. Only what it grows by means anything: it may
- * jump back by a timer tick.
+ * counts that; 0 after clock_use(). Only its growth has a meaning, and it may jump back by a timer
+ * tick.
  */
 uint64_t clock_asleep_ns(void);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Going on without whoever started us: a channel that gives up after 30 seconds, a shell that is
+ * Continues after our starter is gone: a channel that gives up after 30 seconds, a shell that is
  * closed, a session that ends.
  *
- * The work is done by a process of its own from the start, so that nothing is opened twice, and no
- * fork() happens in a process that has threads. Until that is ready, the first one waits and passes
- * on what it says: warnings, and the line that tells why it failed. Then it prints one JSON object
- * and ends. detach.c is what both systems share: what goes through the pipe between the two. That
- * is the new process's stderr, then a NUL and the object in one line; its end without these means
- * that the process failed, with the exit code that it then has.
+ * A separate process does the work from the start, so nothing is opened twice, and there is no
+ * fork() in a process with threads. Until it is ready, the first process waits and forwards its
+ * messages: warnings, and the reason for a failure. Then it prints one JSON object and ends.
+ * detach.c has what both systems share: the pipe between the two. It carries the new process's
+ * stderr, then a NUL and the object in one line; if it ends without these, the process failed with
+ * its exit code.
  */
 #ifndef RAMSEAL_AGENT_SHARED_PROGRAM_DETACH_H
 #define RAMSEAL_AGENT_SHARED_PROGRAM_DETACH_H
@@ -18,29 +18,28 @@
 
 #include "formats/base/err.h"
 
-/* What a channel that keeps 2 KB of the output does not cut: the object with its line feed. */
+/* The longest object, with its line feed, that a channel that keeps 2 KB of output does not cut. */
 #define DETACH_LINE_MAX 2000
 
 /*
- * Once, before the first thread and before anything is opened or read that only the new process is
- * to have. In that one *ret_here becomes true: it goes on. In the one that was started by
- * somebody it becomes false, when the new one is ready and its object was printed: return. If the
- * new one fails before, this does not return, but ends the process with the same exit code.
+ * Call once, before the first thread and before anything is opened or read that only the new
+ * process needs. In the new process *ret_here becomes true, and it goes on. In the original process
+ * it becomes false once the new one is ready and its object was printed: return. If the new one
+ * fails earlier, this ends the process with the same exit code.
  *
- * A request to stop meanwhile (SIGINT, SIGTERM; on Windows it cannot be) is passed on. If the first
- * process is killed, the new one goes on all the same.
+ * A request to stop meanwhile (SIGINT, SIGTERM; not on Windows) is forwarded. If the first process
+ * is killed, the new one continues.
  *
  * Linux: a session of its own, SIGHUP ignored; folder, umask, limits, environment, cgroup and
- * descriptors are the same. Windows: the same command line and environment, no console, out of
- * the job if that allows it; of the handles it has stdin alone, and that only if it is a file or a
- * pipe.
+ * descriptors are the same. Windows: the same command line and environment, no console, outside the
+ * job if that allows it; of the handles only stdin, if it is a file or a pipe.
  */
 enum status detach_begin(bool *ret_here, struct err *e);
 
 /*
- * The new process is ready: from now on it has no standard streams, nor any descriptor that it was
- * born with. `doc` is consumed. ST_USAGE if it does not fit in DETACH_LINE_MAX; then nothing was
- * sent. It is no failure if nobody is listening any more.
+ * The new process is ready: from now on it has no standard streams and no inherited descriptors.
+ * `doc` is consumed. ST_USAGE if it does not fit in DETACH_LINE_MAX; then nothing was sent. It is
+ * not a failure if nobody is listening any more.
  */
 enum status detach_ready(json_t *doc, struct err *e);
 
@@ -50,7 +49,7 @@ void detach_ready_silently(void);
 /* False: the new process cannot be given a descriptor by its number (fd:N). */
 bool detach_passes_descriptors(void);
 
-/* Of the process that we are: it ends with a job that it could not leave. Never true on Linux. */
+/* True if our process will end with a job that it could not leave. Never on Linux. */
 bool detach_is_held(void);
 
 #endif

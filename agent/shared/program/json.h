@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON objects from a list of typed, named values, which keeps a name beside its value:
+ * Makes JSON objects from a list of typed values with their names:
  *
  *	doc = json_fields(JSON_FIELDS(field_text("file", path), field_u64("records", n),
  *				      field_made("pages", tally_states_json(t))));
  *
- * They stand in the object in the order of the list.
+ * The object keeps the order of the list.
  */
 #ifndef RAMSEAL_AGENT_SHARED_PROGRAM_JSON_H
 #define RAMSEAL_AGENT_SHARED_PROGRAM_JSON_H
@@ -56,13 +56,13 @@ static inline struct json_field field_json(const char *key, json_t *v)
 { return (struct json_field){ .key = key, .kind = FIELD_JSON, .json = v }; }
 static inline struct json_field field_made(const char *key, json_t *v)
 { return (struct json_field){ .key = key, .kind = FIELD_MADE, .json = v }; }
-/* Not one value but all members of an object, but for those whose name is taken. */
+/* All members of an object, except those whose name is taken. */
 static inline struct json_field field_members(json_t *v)
 { return (struct json_field){ .key = "", .kind = FIELD_MEMBERS, .json = v }; }
 /* clang-format on */
 
 /*
- * The first member of every document that programs read: which one it is, and in which version
+ * The first member of every document for programs: its kind and version
  * (formats/json/NAME-1.schema.json).
  */
 #define JSON_SCHEMA(name)  "ramseal-" name "-1"
@@ -70,13 +70,13 @@ static inline struct json_field field_members(json_t *v)
 
 #define JSON_FIELDS(...)   ((const struct json_field[]){ __VA_ARGS__, { .key = NULL } })
 
-/* The caller's; NULL if memory ran out. The values of the fields are consumed in any case. */
+/* Owned by the caller; NULL if out of memory. The fields' values are consumed in any case. */
 json_t *json_fields(const struct json_field *fields);
 
-/* Adds them; what the object has already stays. False if memory ran out, or `object` is NULL. */
+/* Adds fields; existing members stay. False if out of memory, or `object` is NULL. */
 bool json_add_fields(json_t *object, const struct json_field *fields);
 
-/* A number; above INT64_MAX it is a text, because JSON readers lose it. */
+/* A number; above INT64_MAX a text, because JSON readers would lose digits. */
 json_t *json_u64(uint64_t v);
 
 struct range_list;
@@ -85,16 +85,16 @@ struct range_list;
 json_t *json_ranges(const struct range_list *l);
 
 /*
- * A JSON string from bytes that should be UTF-8. What is not (and NUL, which JSON readers in C
- * cannot take) becomes \xNN, and then every backslash becomes \\. A text that is proper UTF-8 is
- * itself, also if it has a \x of its own, as paths of Windows do: what names a stream or a file
- * must find it. NULL only if out of memory.
+ * A JSON string from bytes that should be UTF-8. Invalid bytes (and NUL, which JSON readers in C
+ * cannot handle) become \xNN, and then every backslash becomes \\. Valid UTF-8 stays as it is, even
+ * with a \x of its own, as in Windows paths: the name of a stream or file must still find it. NULL
+ * only if out of memory.
  */
 json_t *json_bytes(const void *p, size_t len);
 json_t *json_text(const char *text); /* NULL gives null */
 
 /*
- * As json_dumps(), for whatever people may look at: hidden characters (utf8_is_hidden()) are
+ * As json_dumps(), for output that people may see: hidden characters (utf8_is_hidden()) are
  * escaped. For free(); NULL if `doc` is, or if memory ran out.
  */
 char *json_dumped(const json_t *doc, size_t flags);
@@ -106,8 +106,8 @@ enum status json_print(json_t *doc, size_t flags, struct err *e);
 typedef json_t *json_item_fn(const void *arg, size_t i);
 
 /*
- * As json_print() with JSON_INDENT(1), of `doc`, which has something, and behind that a list of
- * `count` objects. Each is made when its turn comes: a document of thousands takes tens of MiB.
+ * As json_print() with JSON_INDENT(1) for the non-empty `doc`, followed by a list of `count`
+ * objects. Each object is made only when it is printed, because thousands would take tens of MiB.
  */
 enum status json_print_list(FILE *out, json_t *doc, const char *key, size_t count,
 			    json_item_fn *item, const void *arg, struct err *e);

@@ -12,7 +12,9 @@ struct key_text {
 	size_t len;
 };
 
-/* Also of a FIFO, as a shell's <(...) is. ST_INPUT, with the path, and nothing of the content. */
+/*
+ * Also reads a FIFO, such as a shell's <(...). ST_INPUT, with the path but nothing of the content.
+ */
 enum status key_file_read(const char *path, struct key_text *ret, struct err *e);
 void key_text_wipe(struct key_text *t); /* fine on { 0 } */
 

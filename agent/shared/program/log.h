@@ -12,8 +12,8 @@
  *	 "level": "warning", "event": "pages-unreadable", "message": "...", "path": "/proc/kcore",
  *	 "pages": 3}
  *
- * (formats/json/event-1.schema.json). The tee's lines are without "schema": a container says by its
- * own version what is in it, and is the same for the same machine.
+ * (formats/json/event-1.schema.json). The tee's lines have no "schema": the container's own version
+ * defines its content, which must be the same for the same machine.
  *
  * Event names are for programs: they are stable, in kebab-case; the message is for people and may
  * change. Text need not be UTF-8 (a Linux path is bytes): see json_text(). Every function may be
@@ -29,9 +29,9 @@
 enum log_level {
 	LOG_DEBUG,   /* shown with --verbose */
 	LOG_INFO,    /* shown unless --quiet */
-	LOG_RESULT,  /* as LOG_INFO, but with --log-json shown even if --quiet: the summary */
+	LOG_RESULT,  /* as LOG_INFO, but with --log-json even if --quiet: the summary */
 	LOG_WARNING, /* always shown */
-	LOG_ERROR,   /* always shown; "ramseal: TEXT" without a label, as is the custom */
+	LOG_ERROR,   /* always shown; "ramseal: TEXT" without a label, as is customary */
 };
 
 struct log_config {
@@ -41,29 +41,29 @@ struct log_config {
 	bool verbose;
 };
 
-/* Before log_init() the log is what a person wants on stderr. */
+/* Before log_init(), lines for people go to stderr. */
 void log_init(const struct log_config *c);
 
-/* False: nobody sees the fields of log_write(), unless there is a tee. */
+/* False: the fields of log_write() are not shown, unless there is a tee. */
 bool log_is_json(void);
 
 /*
- * Passes every line (JSON, with its line feed) on to `fn`, one call at a time; NULL ends that, and
- * no call is under way when log_tee() has returned. Events that `fn` itself logs go to the
- * terminal only. `fn` must not wait for a thread that logs: the log is locked meanwhile. Progress
- * is not an event of the acquisition and is not passed on.
+ * Passes every line (JSON, with its line feed) to `fn`, one call at a time; NULL ends that, and no
+ * call is running once log_tee() has returned. Events that `fn` itself logs go to the terminal
+ * only. `fn` must not wait for a thread that logs: the log is locked meanwhile. Progress is not an
+ * event of the acquisition and is not passed on.
  */
 void log_tee(void (*fn)(void *arg, const char *line, size_t len), void *arg);
 
 /*
- * What this thread logs goes to the terminal only: for one whose lines depend on the network, and
- * have no place in what is the same each time.
+ * This thread's lines go to the terminal only: for lines that depend on the network, which must not
+ * be in a reproducible container.
  */
 void log_apart(void);
 
 /*
- * `fields` is NULL or ends with a NULL key; a name that the line has already ("time") is ignored.
- * The message has no line feed at its end.
+ * `fields` is NULL or ends with a NULL key; a name that the line already has ("time") is ignored.
+ * The message must not end in a line feed.
  */
 void log_write(enum log_level level, const struct json_field *fields, const char *event,
 	       const char *fmt, ...) PRINTF_LIKE(4, 5);
@@ -79,15 +79,17 @@ void log_write(enum log_level level, const struct json_field *fields, const char
 #define log_warning_with(f, ...) log_write(LOG_WARNING, (f), __VA_ARGS__)
 #define log_error_with(f, ...)   log_write(LOG_ERROR, (f), __VA_ARGS__)
 
-/* For progress.c: an event that the tee does not get; nothing without --log-json or if quiet. */
+/*
+ * For progress.c: an event that is not passed to the tee; nothing without --log-json or if quiet.
+ */
 void log_progress(const struct json_field *fields);
 
-/* The same because somebody asked: also if quiet, and without --log-json `text` for people. */
+/* The same on request: even if quiet, and without --log-json as `text` for people. */
 void log_progress_asked(const struct json_field *fields, const char *text);
 
 /*
- * For progress.c: the line that stands below all others on a terminal. Lines of the log are
- * written above it. NULL or "" takes it away.
+ * For progress.c: the status line at the bottom of a terminal. Log lines are written above it. NULL
+ * or "" removes it.
  */
 void log_status_line(const char *text);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread that fills items, N that work on them, one that drains them in the order in which they
- * were filled; over a fixed set of items. Acquisition (read, compress, write), verification (read,
- * decompress, count) and export (find, decompress, write) are all this shape.
+ * One thread fills items, N threads work on them, and one drains them in the order in which they
+ * were filled, over a fixed set of items. Acquisition (read, compress, write), verification (read,
+ * decompress, count) and export (find, decompress, write) all have this shape.
  */
 #ifndef RAMSEAL_AGENT_SHARED_PROGRAM_PIPELINE_H
 #define RAMSEAL_AGENT_SHARED_PROGRAM_PIPELINE_H
@@ -12,17 +12,17 @@
 
 #define PIPELINE_WORKERS_MAX SHARE_THREADS_MAX
 
-/* What --threads asks for; 0: it was not given. */
+/* The value of --threads; 0: not given. */
 unsigned pipeline_threads(uint64_t asked);
 
 struct pipeline_ops {
 	/*
-	 * Makes `item` ready, on the caller's thread, so that sources which want to be read from
-	 * one thread always are. ST_END: there is no more. Another status ends the run too, after
-	 * everything that was filled before has been drained.
+	 * Fills `item` on the caller's thread, so that sources are always read from one thread.
+	 * ST_END: there is no more. Any other status also ends the run, after all earlier items
+	 * were drained.
 	 */
 	enum status (*fill)(void *arg, void *item, struct err *e);
-	/* On any of the workers' threads; `worker` tells which (0 .. workers - 1). */
+	/* On any worker's thread; `worker` is its number (0 .. workers - 1). */
 	enum status (*work)(void *arg, unsigned worker, void *item, struct err *e);
 	/*
 	 * On one thread, in the order of fill(). A failure here, or of work() on this item, ends
@@ -32,9 +32,9 @@ struct pipeline_ops {
 };
 
 /*
- * Who fills, if not the caller's thread: run() is as fn(arg, e), but may return before it: then fn
- * has stopped for ever, inside of fill(), and the item that it was filling must stay. fn returns
- * when all that was filled has been drained, or never will be.
+ * Runs fill() on another thread: run() works like fn(arg, e), but may return before it: then fn has
+ * stopped forever inside fill(), and its item must stay. fn returns when all filled items have been
+ * drained, or never will be.
  */
 struct pipeline_filler {
 	enum status (*run)(const void *with, enum status (*fn)(void *arg, struct err *e), void *arg,
@@ -43,7 +43,7 @@ struct pipeline_filler {
 };
 
 /*
- * `worker` has stopped for ever, inside of work(): for who watches over it, in run(), whose `arg`
+ * Reports that `worker` has stopped forever inside work(): for its watchdog in run(), whose `arg`
  * this is. The run ends at that item, as if work() had failed with `st`, and the item must stay.
  */
 void pipeline_lose(void *arg, unsigned worker, enum status st, const struct err *why);
