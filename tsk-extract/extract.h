@@ -11,16 +11,16 @@
  *	extract_close(x)
  *
  * Page states (formats/base/page.h) of the 4 KiB pages of the file:
- *	PAGE_DATA        read. Bytes of the page behind the end of the file are not there at all.
+ *	PAGE_DATA        read. The part of a page after the end of the file does not exist.
  *	PAGE_HOLE        sparse; zeros.
- *	PAGE_SKIPPED     SKIP_BEYOND_INIT: behind the initialised size. The file system shows zeros
- *	                 there, the clusters hold what they held before; so are the bytes in `buf`
- *	                 zeros. With EXTRACT_RAW_TAIL the clusters themselves are read, as
- *PAGE_DATA. PAGE_UNREADABLE  detail: errno of the read; READ_PAST_END where the image or the volume
- *is shorter than the run; EXTRACT_LOST where no record says where it is. A page that is partly one
- *thing and partly another is unreadable if any byte of it is, otherwise data. Bytes that were not
- *read are zero in `buf`; readable sectors of an unreadable page are in `buf` as read, and
- *extract_bad() has the exact ranges.
+ *	PAGE_SKIPPED     SKIP_BEYOND_INIT: beyond the initialised size. The file system shows zeros
+ *	                 there, and so does `buf`, although the clusters hold older data. With
+ *	                 EXTRACT_RAW_TAIL the clusters are read, as PAGE_DATA.
+ *	PAGE_UNREADABLE  detail: errno of the read; READ_PAST_END if the image or the volume is
+ *	                 shorter than the run; EXTRACT_LOST if no record says where it is.
+ * A page with mixed parts is unreadable if any byte of it is, otherwise data. Bytes that were not
+ * read are zero in `buf`; readable sectors of an unreadable page are in `buf` as read, and
+ * extract_bad() has the exact ranges.
  *
  * One thread at a time per reader.
  */

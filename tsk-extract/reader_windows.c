@@ -111,13 +111,12 @@ static bool has_prefix(const wchar_t *path, const wchar_t *prefix)
 }
 
 /*
- * The name of the device that a path means, for free(); NULL if it means a file, or if memory is
- *out:
+ * The name of the device that a path means, for free(); NULL for a file, or if out of memory:
  *
  *	\\.\C:  //./C:  C:            a volume by its letter
  *	\\.\PhysicalDrive0            a disk
  *	\\?\Volume{GUID}  ...{GUID}\  a volume; with the backslash Windows would open its root
- *folder
+ *	                              folder
  *	\\?\GLOBALROOT\Device\...     a shadow copy
  */
 static wchar_t *device_name(const char *path)

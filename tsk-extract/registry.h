@@ -10,9 +10,8 @@
  *	registry_value_deinit(&v);
  *	registry_close(r, key);
  *
- * Everywhere: ST_INPUT is "there is none", ST_CORRUPT a registry that is damaged there,
- * ST_NO_PRIVILEGE one that is not for us. Names and texts are UTF-8, with WTF-8 for lone
- *surrogates. One thread at a time.
+ * Everywhere: ST_INPUT means "there is none", ST_CORRUPT a damaged registry, ST_NO_PRIVILEGE no
+ * access. Names and texts are UTF-8, with WTF-8 for lone surrogates. One thread at a time.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_REGISTRY_H
 #define RAMSEAL_TSK_EXTRACT_REGISTRY_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which part of a swap file each of its slots is. Linux numbers the slots of a swap partition by
- *their offset, but those of a swap file by its blocks on the device: swapon goes through the file's
- * physical extents in the order of the file, joins those that follow each other on the device,
- *takes of each the pages that lie on it whole and aligned, and numbers these. Where blocks are
- *smaller than a page (ext4 with 1 or 2 KiB, XFS), the ends of an extent that fill no page are left
- *out, and from there on slot n is not at offset n * 4096 of the file.
+ * their offset, but those of a swap file by its blocks on the device: swapon goes through the
+ * file's physical extents in the order of the file, joins those that are adjacent on the device,
+ * and numbers the whole, aligned pages of each. If blocks are smaller than a page (ext4 with 1 or 2
+ * KiB, XFS), the ends of an extent that do not fill a page are left out, and from there on slot n
+ * is not at offset n * 4096 of the file.
  *
  * Sources, read in Linux 6.1.192 and 6.12.117: setup_swap_extents() in mm/swapfile.c calls
  *	fs/iomap/swapfile.c, iomap_swapfile_add_extent() (XFS, and ext4 in both);
  *	fs/btrfs/inode.c, btrfs_add_swap_extent(), which does the same with its own extents;
  *	mm/page_io.c, generic_swapfile_activate(), for file systems without swap_activate(): block
- *by block, and the same pages in the same order. What a file has at most is in its header
- *(read_swap_header()): last_page, and no bad pages.
+ *	by block, with the same pages in the same order.
+ * The limits of a file are in its header (read_swap_header()): last_page, and no bad pages.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_SLOT_MAP_H
 #define RAMSEAL_TSK_EXTRACT_SLOT_MAP_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated machine: what is in each frame of its memory, its page tables, its page files, and
- * its processes. Pages of processes are not kept but named (page.h); only tables and the kernel's
- *own structures are bytes. So a frame costs 24 bytes, a page-file slot 16, and a table its 4 KiB.
+ * The simulated machine: the content of each frame of its memory, its page tables, its page files
+ * and its processes. Pages of processes are not stored but derived (page.h); only tables and the
+ * kernel's own structures are bytes. So a frame costs 24 bytes, a page-file slot 16, and a table
+ * its 4 KiB.
  *
  *	machine.c   frames and slots
  *	entries.c   page-table entries, and the tables

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pages of the simulated machine. Each is a pure function of the seed and of what it is: the
- * page of one process at one virtual address, as written the n-th time. So nothing has to be kept
- *of it, and whoever finds it in an image knows whose it is, and whether it is whole.
+ * The pages of the simulated machine. Each is a pure function of the seed and of its identity: the
+ * page of one process at one virtual address, as written the n-th time. So no page has to be
+ * stored, and a page in an image shows whose it is, and whether it is whole.
  *
  *	offset  bytes
  *	0       8      "SIMPAGE1"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each Windows from 7 to Server 2025 answers to NtQuerySystemInformation() and
- *RtlGetVersion(), and what is concluded from it. The lengths and layouts are those of the
- *structures, by release:
+ * RtlGetVersion(), and what is concluded from it. Lengths and layouts of the structures:
  *
- *	phnt     github.com/winsiderss/phnt, ntexapi.h, ntldr.h and ntpfapi.h, where a comment names
- *the release that added a field or a class builds   Microsoft Learn, "Windows 10 release
- *information", "Windows 11 release information", "Windows Server release information";
- *RTL_OSVERSIONINFOW for 7 to 8.1 KVA      phnt, SYSTEM_KERNEL_VA_SHADOW_INFORMATION; bits as
- *SpeculationControl.psm1 reads them (github.com/microsoft/SpeculationControl) CI       Microsoft
- *Learn, NtQuerySystemInformation(), SYSTEM_CODEINTEGRITY_INFORMATION
+ *	phnt     github.com/winsiderss/phnt, ntexapi.h, ntldr.h and ntpfapi.h, where comments name
+ *	         the release that added a field or a class
+ *	builds   Microsoft Learn, "Windows 10 release information", "Windows 11 release
+ *	         information", "Windows Server release information"; RTL_OSVERSIONINFOW for 7 to 8.1
+ *	KVA      phnt, SYSTEM_KERNEL_VA_SHADOW_INFORMATION; bits as SpeculationControl.psm1 reads
+ *	         them (github.com/microsoft/SpeculationControl)
+ *	CI       Microsoft Learn, NtQuerySystemInformation(), SYSTEM_CODEINTEGRITY_INFORMATION
  */
 #include "tests/unit/test.h"
 

@@ -9,7 +9,7 @@
  * pages over and over, which keeps them in RAM, and goes on with rewriting the others a few at a
  * time, which brings them in and others out. Stop it with SIGSTOP to have it quiet. Linked
  * statically: the guest has no libc. For Windows it becomes out/swapper.exe, with which the 2015
- *paper's experiment can be made again on a real machine.
+ * paper's experiment can be repeated on a real machine.
  */
 #include <stddef.h>
 #include <stdint.h>

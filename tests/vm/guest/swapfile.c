@@ -6,11 +6,11 @@
  *	swapfile on PATH PRIORITY
  *
  * "written" is as dd leaves a file, "allocated" as fallocate(1) does: its extents stay unwritten
- *however much is swapped to them. PIECE: the file grows by so many KiB at a time, in turns with
- *PATH.other, so that it lies in pieces of that length. Without PIECE, "written" does not want
- *fallocate(2), which FAT has not. On btrfs the file is not copied on write, as swapon(2) wants it.
- *mkswap is left to the caller; "on" is here because busybox' swapon knows no priorities. Linked
- *statically: the guest has no libc.
+ * however much is swapped to them. PIECE: the file grows by so many KiB at a time, in turns with
+ * PATH.other, so that it is in pieces of that length. Without PIECE, "written" does not need
+ * fallocate(2), which FAT lacks. On btrfs the file is not copied on write, as swapon(2) requires.
+ * mkswap is left to the caller; "on" is here because busybox's swapon knows no priorities. Linked
+ * statically: the guest has no libc.
  */
 #include <errno.h>
 #include <fcntl.h>

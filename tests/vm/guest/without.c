@@ -4,8 +4,8 @@
  *
  *	without NUMBER COMMAND [ARGUMENT...]
  *
- * NUMBER is that of include/uapi/linux/capability.h. What is not in the bounding set, execve()
- *gives to nobody (capabilities(7)). Linked statically: the guest has no libc.
+ * NUMBER is that of include/uapi/linux/capability.h. execve() gives nobody a capability that is not
+ * in the bounding set (capabilities(7)). Linked statically: the guest has no libc.
  */
 #include <stdio.h>
 #include <stdlib.h>
