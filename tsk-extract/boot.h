@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The first sector of an NTFS volume: its geometry. Judged here, before libtsk sees anything of it.
- */
+/* The geometry in the first sector of an NTFS volume. Checked here before libtsk sees any of it. */
 #ifndef RAMSEAL_TSK_EXTRACT_BOOT_H
 #define RAMSEAL_TSK_EXTRACT_BOOT_H
 
@@ -17,9 +15,9 @@ struct ntfs_boot {
 	uint32_t index_record; /* bytes of an index block */
 	uint64_t clusters;
 	uint64_t mft_cluster;
-	uint64_t mirror_cluster; /* of $MFTMirr; any number */
+	uint64_t mirror_cluster; /* of $MFTMirr; unchecked */
 	uint64_t serial;
-	bool from_copy; /* the sector itself is lost; this is what its copy says: */
+	bool from_copy; /* the sector itself is lost; this is its copy: */
 	uint8_t copy[512];
 };
 

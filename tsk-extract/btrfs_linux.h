@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where btrfs puts what it calls by logical addresses. Internal: swapfile_linux.c. */
+/* Maps btrfs's logical addresses to the device. Internal: for swapfile_linux.c. */
 #ifndef RAMSEAL_TSK_EXTRACT_BTRFS_LINUX_H
 #define RAMSEAL_TSK_EXTRACT_BTRFS_LINUX_H
 
@@ -9,9 +9,9 @@
 
 /*
  * FIEMAP gives logical addresses on btrfs (extent_fiemap() in fs/btrfs/extent_io.c of Linux 6.1).
- * Turns those of `blocks`, all of kind EXTENT_DISK, into addresses on the device, and gives the
- * path of that device, to be freed. `fd`: a file of that file system. ST_INPUT for what swapon
- * refuses (btrfs_swap_activate()): more than one device, a profile other than "single"; or, without
+ * Turns those in `blocks`, all of kind EXTENT_DISK, into addresses on the device, and returns the
+ * device's path, to be freed. `fd`: a file of that file system. ST_INPUT for what swapon refuses
+ * (btrfs_swap_activate()): more than one device, a profile other than "single"; or, without
  * CAP_SYS_ADMIN, because the chunks cannot be read.
  */
 enum status btrfs_place(int fd, struct extent_list *blocks, char **ret_device, struct err *e);
@@ -20,7 +20,7 @@ enum status btrfs_place(int fd, struct extent_list *blocks, char **ret_device, s
  * Its parts, for tests.
  */
 
-/* A chunk: a stretch of logical addresses, and where it lies if it lies in one place. */
+/* A chunk: a range of logical addresses, and its place if there is only one. */
 struct btrfs_place {
 	uint64_t logical;
 	uint64_t length;
@@ -38,7 +38,7 @@ struct btrfs_chunks {
 
 /*
  * Appends the chunks that a search has found (BTRFS_IOC_TREE_SEARCH; struct btrfs_chunk in
- * linux/btrfs_tree.h). *last: the address of the last one; the next search goes on behind it.
+ * linux/btrfs_tree.h). *last: the address of the last one; the next search continues after it.
  */
 enum status btrfs__take_items(struct btrfs_chunks *to, const struct btrfs_ioctl_search_args *a,
 			      uint64_t *last, struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A disk and the volumes on it: a device or an image, with a partition table (GPT, or MBR through
- * libtsk) or without one (a bare volume). Volumes that we cannot read files from (FAT, ReFS, LUKS,
- * BitLocker ...) are listed too, by what they are.
+ * libtsk) or without one (a bare volume). Volumes whose files we cannot read (FAT, ReFS, LUKS,
+ * BitLocker ...) are listed too, with their kind.
  *
  * One thread at a time per disk.
  */
@@ -18,15 +18,15 @@
 struct volume {
 	size_t number;   /* in disk_volumes() */
 	uint64_t offset; /* bytes from the start of the disk */
-	uint64_t length; /* bytes; of the file system where it says so */
+	uint64_t length; /* bytes; from the file system if it says */
 	enum volume_kind kind;
 	bool has_guid; /* GPT's unique partition GUID, in the byte order of the disk */
 	uint8_t guid[16];
 
 	/* NTFS only */
-	bool readable;      /* the boot sector is sound and libtsk can open the volume */
+	bool readable;      /* the boot sector is valid and libtsk can open the volume */
 	struct err problem; /* otherwise: why not */
-	struct err note;    /* readable, and yet not as it should be: what; or "" */
+	struct err note;    /* if readable: what is not as it should be; or "" */
 	struct ntfs_boot boot;
 	char label[VOLUME_LABEL_SIZE]; /* UTF-8 */
 };
@@ -36,31 +36,31 @@ struct disk;
 enum disk_table { TABLE_NONE, TABLE_GPT, TABLE_MBR };
 
 /*
- * Opens what `paths` name (reader_open()) and looks for volumes. ST_INPUT if there is no partition
- * table and no file system that is known; a disk whose volumes are all of other kinds is ST_OK.
+ * Opens `paths` (reader_open()) and searches for volumes. ST_INPUT without a partition table or a
+ * known file system; ST_OK if all volumes are of other kinds.
  */
 enum status disk_open(const char *const *paths, size_t n, struct disk **ret, struct err *e);
 
-/* The same for one volume that begins `offset` bytes in, whatever a partition table says. */
+/* The same for one volume at `offset` bytes, ignoring any partition table. */
 enum status disk_open_at(const char *const *paths, size_t n, uint64_t offset, struct disk **ret,
 			 struct err *e);
 
-/* The same from a reader, which the disk owns from then on, also if this fails. */
+/* The same from a reader, which the disk owns from then on, even if this fails. */
 enum status disk_from_reader(struct reader *r, struct disk **ret, struct err *e);
 
 void disk_close(struct disk *d); /* NULL is fine */
 
 const struct volume *disk_volumes(const struct disk *d, size_t *ret_count);
 enum disk_table disk_table(const struct disk *d);
-/* The disk signature of an MBR (offset 0x1b8), which Windows names MBR volumes by; else 0. */
+/* The disk signature of an MBR (offset 0x1b8), by which Windows identifies MBR volumes; else 0. */
 uint32_t disk_mbr_signature(const struct disk *d);
-/* What is wrong with the table, or was not believed; or "". */
+/* What is wrong with the table, or was ignored; or "". */
 const struct err *disk_note(const struct disk *d);
 struct reader *disk_reader(const struct disk *d);
 
 /*
- * The volume to read a file from when none is named: the only readable NTFS volume. ST_INPUT with
- * what there is when there is none, or more than one.
+ * The default volume: the only readable NTFS volume. ST_INPUT, with a list, if there is none or
+ * more than one.
  */
 enum status disk_only_ntfs(const struct disk *d, const struct volume **ret, struct err *e);
 

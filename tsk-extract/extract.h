@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One file of an NTFS volume, copied through its MFT record: locked or not, the file system is
- * never asked.
+ * One file of an NTFS volume, copied through its MFT record: even if it is locked, because the file
+ * system is never asked.
  *
  *	extract_open(reader, volume, "pagefile.sys", 0, &x, e)
  *	while (!(st = extract_next(x, buf, size, status, &piece, e)))
@@ -31,11 +31,11 @@
 #include "tsk-extract/disk.h"
 #include "tsk-extract/extent.h"
 
-/* Detail of pages whose place on disk is not known. */
+/* Detail of pages whose location is not known. */
 #define EXTRACT_LOST ENODATA
 
 enum extract_flags {
-	EXTRACT_RAW_TAIL = 1, /* read what lies behind the initialised size */
+	EXTRACT_RAW_TAIL = 1, /* read what is beyond the initialised size */
 };
 
 /* A record of the MFT that describes the file: the base record first, then its extensions. */
@@ -44,7 +44,7 @@ struct extract_record {
 	uint16_t sequence;
 };
 
-/* What the MFT says of the file at one moment. Lists belong to the struct extract. */
+/* What the MFT says about the file at one moment. Lists belong to the struct extract. */
 struct extract_state {
 	uint64_t taken_ns; /* CLOCK_REALTIME when the records were read, ns since 1970 */
 	uint64_t record;
@@ -59,69 +59,69 @@ struct extract_state {
 	bool resident;
 	bool compressed;
 	bool sparse;
-	bool encrypted; /* EFS: what is read is the ciphertext */
+	bool encrypted; /* EFS: reads return the ciphertext */
 
 	uint32_t reparse_tag; /* of the unnamed stream only; 0: the file has no reparse point */
-	const char *wof;      /* how WOF compressed it ("lzx"), which is undone; or NULL */
+	const char *wof;      /* how WOF compressed it ("lzx"), which is decompressed; or NULL */
 	/*
-	 * Bytes of the file that are in none of its clusters, but with a driver of Windows
-	 * (deduplicated, in a cloud), and where. They are EXTENT_LOST.
+	 * Bytes of the file that are not in its clusters but with a Windows driver (deduplicated,
+	 * in a cloud), and where. They are EXTENT_LOST.
 	 */
 	uint64_t elsewhere;
 	char elsewhere_text[128];
 
 	struct extent_list
 		extents; /* empty for a resident file; one hole where WOF compressed it */
-	struct extent_list wof_extents; /* where the compressed stream lies */
+	struct extent_list wof_extents; /* the location of the compressed stream */
 	size_t fragments;
 	struct extract_record *records;
 	size_t n_records;
 
-	size_t lost_records; /* extension records that could not be used */
-	struct err problem;  /* ... and why the first could not */
-	struct err note;     /* how it was found, where its folder's index is damaged; or "" */
+	size_t lost_records; /* unusable extension records */
+	struct err problem;  /* ... and the reason for the first */
+	struct err note;     /* how it was found, if its folder's index is damaged; or "" */
 };
 
 struct extract;
 
 /*
- * Finds `path` in the volume. ST_USAGE for a path that cannot be one (name.h), ST_INPUT if it is
- * not there, is a folder or has no such stream, ST_CORRUPT if its records cannot be used. The
- * reader and the volume are borrowed. A live volume is looked at again (a few times) when its
- * records do not fit together, because they may have been written that moment.
+ * Finds `path` in the volume. ST_USAGE for an invalid path (name.h), ST_INPUT if it does not exist,
+ * is a folder or has no such stream, ST_CORRUPT if its records are unusable. The reader and the
+ * volume are borrowed. A live volume is read again (a few times) if its records are inconsistent,
+ * because they may just be being written.
  */
 enum status extract_open(struct reader *r, const struct volume *v, const char *path, unsigned flags,
 			 struct extract **ret, struct err *e);
 void extract_close(struct extract *x); /* NULL is fine */
 
 /*
- * Whether there is such a file, of a volume that is readable: ST_OK, ST_INPUT if there is not,
- * ST_CORRUPT if the volume is too damaged to tell. ST_USAGE as above.
+ * Does the file exist on a readable volume? ST_OK; ST_INPUT if not; ST_CORRUPT if the volume is too
+ * damaged to tell. ST_USAGE as above.
  */
 enum status extract_exists(struct reader *r, const struct volume *v, const char *path,
 			   struct err *e);
 
 /*
  * A whole device or file as if it were one extent, for swap areas: no MFT, and extract_check()
- * finds nothing. Owns the reader from then on, also if this fails. `path` is for messages.
+ * finds nothing. Owns the reader from then on, even if this fails. `path` is for messages.
  */
 enum status extract_open_whole(struct reader *r, const char *path, struct extract **ret,
 			       struct err *e);
 
 /*
- * The same for what lies on the device in pieces: `extents` is settled and of kind EXTENT_DISK, and
- * is copied.
+ * The same for a file in pieces on the device: `extents` is settled, of kind EXTENT_DISK, and
+ * copied.
  */
 enum status extract_open_extents(struct reader *r, const char *path,
 				 const struct extent_list *extents, struct extract **ret,
 				 struct err *e);
 
-/* As of extract_open(), and as of the last extract_check(). Valid until the next one or close. */
+/*
+ * The states at extract_open() and at the last extract_check(). Valid until the next one or close.
+ */
 const struct extract_state *extract_first(const struct extract *x);
 const struct extract_state *extract_now(const struct extract *x);
-/*
- * The name of the unnamed stream's file as the MFT writes it is not kept: this is the path given.
- */
+/* The path as given, not as in the MFT. */
 const char *extract_path(const struct extract *x);
 
 struct extract_piece {
@@ -132,18 +132,18 @@ struct extract_piece {
 
 /* Best size for buffers. Multiples of it keep device reads large and aligned. */
 #define EXTRACT_BUFFER    ((size_t)1 << 19)
-/* Alignment of buffers for which devices need no copy. */
+/* Buffers with this alignment need no copy when reading devices. */
 #define EXTRACT_ALIGNMENT 4096
 
 /*
  * The next part of the file, in the order of the file, at most `size` bytes (a multiple of
- * PAGE_SIZE). `status` has room for size / PAGE_SIZE entries. ST_END behind the last one. Nothing
- * is allocated. Unreadable pages are not errors.
+ * PAGE_SIZE). `status` has room for size / PAGE_SIZE entries. ST_END after the last one. Nothing is
+ * allocated. Unreadable pages are not errors.
  */
 enum status extract_next(struct extract *x, void *buf, size_t size, struct page_status *status,
 			 struct extract_piece *ret, struct err *e);
 
-/* Makes extract_next() go on at `offset`, a multiple of PAGE_SIZE. */
+/* Makes extract_next() continue at `offset`, a multiple of PAGE_SIZE. */
 void extract_seek(struct extract *x, uint64_t offset);
 
 /*
@@ -153,7 +153,7 @@ void extract_seek(struct extract *x, uint64_t offset);
 enum status extract_read(struct extract *x, uint64_t offset, void *buf, size_t size,
 			 struct page_status *status, struct extract_piece *ret, struct err *e);
 
-/* Bytes of the file that could not be read so far, to the sector: ascending unless read twice. */
+/* Unreadable bytes of the file so far, to the sector: ascending unless read twice. */
 struct extract_bad {
 	uint64_t offset;
 	uint64_t length;
@@ -165,21 +165,21 @@ const struct extract_bad *extract_bad(const struct extract *x, size_t *ret_count
 /* What extract_check() found. Zero-initialise; extract_changes_deinit() frees and zeroes. */
 struct extract_changes {
 	bool any;             /* one of the following */
-	bool gone;            /* the record was freed, or belongs to another file now */
+	bool gone;            /* the record was freed, or now belongs to another file */
 	bool size_changed;    /* one of the three sizes */
-	bool moved;           /* clusters were added, moved or given up */
-	bool records_changed; /* it is described by other records, or they were used anew */
+	bool moved;           /* clusters were added, moved or freed */
+	bool records_changed; /* it has other records, or they were reused */
 	struct extent_list
-		again; /* parts of the file as it is now that were not copied from there */
+		again; /* parts of the file that were not copied from where they are now */
 };
 
 void extract_changes_deinit(struct extract_changes *c);
 
 /*
- * Reads the MFT records again, from the device, and compares with the last state: runs, sizes,
- * sequence numbers. After it extract_now() is the new state and reads go where the file lies now;
- * extract_first() stays. If the file is gone, the state stays and reads go where it lay.
- * ST_CORRUPT, ST_INPUT if the volume cannot be looked at; `ret` then says nothing.
+ * Reads the MFT records again, from the device, and compares them with the last state: runs, sizes,
+ * sequence numbers. Afterwards extract_now() is the new state, and reads use the file's new
+ * location; extract_first() stays. If the file is gone, the state stays, and reads use its old
+ * location. ST_CORRUPT, ST_INPUT if the volume cannot be read; `ret` is then undefined.
  */
 enum status extract_check(struct extract *x, struct extract_changes *ret, struct err *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What opening, comparing (extract.c) and reading (extract_read.c) share. */
+/* Shared by opening and comparing (extract.c) and reading (extract_read.c). */
 #ifndef RAMSEAL_TSK_EXTRACT_EXTRACT_INTERNAL_H
 #define RAMSEAL_TSK_EXTRACT_EXTRACT_INTERNAL_H
 
@@ -17,13 +17,13 @@ struct extract {
 
 	struct extract_state first, now;
 	uint8_t *value;  /* content of a resident file */
-	struct mft *mft; /* kept open for a compressed file only */
-	struct wof *wof; /* where WOF compressed it */
+	struct mft *mft; /* kept open only for a compressed file */
+	struct wof *wof; /* if WOF compressed it */
 	uint64_t unit;   /* bytes of a compression unit */
 	uint8_t *unit_bytes;
 
 	uint64_t next;   /* offset of extract_next() */
-	uint64_t hinted; /* the reader was told of what lies in front of it */
+	uint64_t hinted; /* hints were given to the reader up to there */
 	struct extract_bad *bad;
 	size_t n_bad;
 	size_t bad_room;

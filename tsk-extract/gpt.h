@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A GUID partition table: UEFI 2.10, 5.3. Read here, because libtsk (4.11 to 4.14) believes a table
- * whose checksums are wrong, and none whose first sector cannot be read.
+ * A GUID partition table: UEFI 2.10, 5.3. Read here, because libtsk (4.11 to 4.14) accepts tables
+ * with wrong checksums, and rejects those whose first sector is unreadable.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_GPT_H
 #define RAMSEAL_TSK_EXTRACT_GPT_H
 
 #include "tsk-extract/reader.h"
 
-/* Windows makes 128 (UEFI 5.3.1: 16 KiB at least); a header can say anything. */
+/* Windows creates 128 (UEFI 5.3.1: at least 16 KiB); a header can claim anything. */
 #define GPT_ENTRIES_MAX 1024
 
 struct gpt_entry {
@@ -19,17 +19,17 @@ struct gpt_entry {
 struct gpt {
 	uint32_t sector; /* bytes */
 	bool backup;     /* at the end of the disk */
-	bool sound;      /* its checksums are right, and its header says where it lies */
+	bool sound;      /* its checksums are right, and its header has its location */
 	struct gpt_entry *at;
 	size_t count;
 };
 
-/* Which of the two, if there are any. */
+/* Which of the two exist. */
 enum gpt_found { GPT_NONE, GPT_PRIMARY = 1, GPT_BACKUP = 2 };
 
 /*
- * The one to believe: a sound primary one, a sound backup, then one that is not sound. ST_NOT_MINE
- * if there is none. deinit also then.
+ * The one to use: a sound primary one, then a sound backup, then one that is not sound. ST_NOT_MINE
+ * if there is none; deinit even then.
  */
 enum status gpt_open(struct reader *r, struct gpt *ret, struct err *e);
 void gpt_deinit(struct gpt *g);
@@ -42,8 +42,8 @@ bool gpt_backup_differs(struct reader *r, const struct gpt *g);
  * 5.3.1: without one, the disk is not a GPT disk.
  */
 enum mbr_kind {
-	MBR_NONE,       /* none, or none that makes sense */
-	MBR_PARTITIONS, /* partitions, and none of type 0xEE */
+	MBR_NONE,       /* none, or an invalid one */
+	MBR_PARTITIONS, /* partitions, but none of type 0xEE */
 	MBR_PROTECTIVE,
 };
 

@@ -39,15 +39,15 @@ void hive_close(struct hive *h); /* NULL is fine */
  */
 enum status hive_find(struct disk *d, const char *name, struct hive **ret, struct err *e);
 
-/* Its keys; the root is the hive's. Belongs to the hive. */
+/* Its keys, from the hive's root. Owned by the hive. */
 struct registry *hive_registry(struct hive *h);
 
 /*
- * Cells make no sense, as far as was seen until now. What the others lead to is read all the same;
- * what they led to is missing.
+ * True if invalid cells were found so far. What other cells lead to is read; what these led to is
+ * missing.
  */
 bool hive_is_damaged(const struct hive *h, struct err *ret);
-/* How many such cells were on the way to what was asked for. */
+/* How many such cells were found on the paths used. */
 size_t hive_passed_over(const struct hive *h);
 
 /*
@@ -58,16 +58,16 @@ bool hive_is_dirty(const struct hive *h);
 /* What came of its logs, in memory; NULL if it had been written out whole. */
 const struct hive_replay *hive_replayed(const struct hive *h);
 
-/* Names of page files, as they are written there, in order; ended by NULL. Owned by the hive. */
+/* Names of page files, as stored, in order; ended by NULL. Owned by the hive. */
 struct hive_names {
 	char **at;
 	const char *value; /* "ExistingPageFiles", or "PagingFiles" where that is empty */
 };
 
-/* Of the current control set. ST_INPUT if it names none. */
+/* From the current control set. ST_INPUT if it names none. */
 enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e);
 
-/* What MountedDevices holds for a drive letter; false if nothing. */
+/* The entry of MountedDevices for a drive letter; false if there is none. */
 struct hive_mount {
 	bool is_gpt;
 	uint8_t guid[16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of NTFS: UTF-16 on disk, UTF-8 with us. Names that are not well-formed UTF-16 exist (NTFS
- * does not look); a lone surrogate becomes three bytes of "generalised UTF-8" (WTF-8), and back.
+ * Names in NTFS: UTF-16 on disk, UTF-8 here. Names can be malformed UTF-16, because NTFS does not
+ * check; a lone surrogate becomes three bytes of "generalised UTF-8" (WTF-8), and back.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_NAME_H
 #define RAMSEAL_TSK_EXTRACT_NAME_H
@@ -30,8 +30,8 @@ void name_to_utf8(const struct name *n, char *ret, size_t size);
 bool name_same(const struct name *a, const struct name *b);
 
 /*
- * A volume's $UpCase decides what is the same letter: UPCASE_SIZE bytes as on the disk, one
- * little-endian unit for each unit. NULL: ASCII alone, for when that cannot be read.
+ * A volume's $UpCase decides which letters are equal: UPCASE_SIZE bytes as on the disk, one
+ * little-endian unit for each unit. NULL: only ASCII, if it cannot be read.
  */
 #define UPCASE_SIZE ((size_t)2 * 65536)
 bool name_same_but_case(const struct name *a, const struct name *b, const uint8_t *upcase);
@@ -51,7 +51,7 @@ struct ntfs_path {
 /*
  * ST_USAGE with the reason: a drive letter, a device path (\\.\, \\?\, \??\), "." or "..", an empty
  * part, a name that is too long or not UTF-8. Names that only Win32 reserves (CON, AUX) are
- * allowed: the MFT can hold them, and who hides something there should not be safe from us.
+ * allowed: the MFT can hold them, and nothing hidden there should escape us.
  */
 enum status ntfs_path_parse(const char *text, struct ntfs_path *ret, struct err *e);
 

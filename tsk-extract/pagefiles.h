@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What memory is paged out to: on a disk or an image with Windows on it, page files and swap files;
- * on this machine, its swap areas. Each with the number that page table entries name it by, as far
- * as that can be known.
+ * Where memory is paged out to: page files and swap files on a disk or image with Windows, or the
+ * swap areas of this machine. Each has its number in page-table entries, as far as known.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_PAGEFILES_H
 #define RAMSEAL_TSK_EXTRACT_PAGEFILES_H
@@ -26,11 +25,11 @@ enum pagefile_kind {
 
 const char *pagefile_kind_text(enum pagefile_kind kind);
 
-/* How sure the number is. */
+/* How certain the number is. */
 enum number_origin {
-	NUMBER_NONE,    /* not one that page table entries name, or no way to tell */
+	NUMBER_NONE,    /* not in page-table entries, or not known */
 	NUMBER_ASSUMED, /* from the order of a list */
-	NUMBER_KNOWN,   /* the kernel has no other, or its own structures say so */
+	NUMBER_KNOWN,   /* the only file, or from the kernel's own structures */
 };
 
 const char *number_origin_name(enum number_origin origin); /* "none", "assumed", "known" */
@@ -38,44 +37,41 @@ const char *number_origin_name(enum number_origin origin); /* "none", "assumed",
 struct pagefile {
 	enum pagefile_kind kind;
 	char *path;                  /* within the volume; on a live host its full path */
-	size_t inner;                /* where in `path` the path within the volume begins */
-	struct disk *disk;           /* of the list, if it is not the one that was looked at */
-	const struct volume *volume; /* of the disk; NULL: `path` is opened as it is */
+	size_t inner;                /* offset in `path` of the path within the volume */
+	struct disk *disk;           /* owned by the list, if not the given disk */
+	const struct volume *volume; /* of the disk; NULL: open `path` itself */
 	const char *named_by;        /* "ExistingPageFiles", "PagingFiles", "the root folder" ... */
 	enum number_origin origin;
 	uint32_t number; /* unless NUMBER_NONE */
 
-	bool readable;      /* it is there and can be opened */
-	bool absent;        /* its volume was looked at, and it is not there */
+	bool readable;      /* it exists and can be opened */
+	bool absent;        /* its volume was searched, and it is not there */
 	struct err problem; /* otherwise: why not */
-	struct err note;    /* how it was found, where its volume is damaged; or "" */
+	struct err note;    /* how it was found, if its volume is damaged; or "" */
 	uint64_t size, allocated, initialised;
-	size_t fragments;    /* 0 where it is not known */
+	size_t fragments;    /* 0: not known */
 	uint64_t mft_record; /* NTFS */
 	int priority;        /* Linux */
-	uint64_t used;       /* Linux: bytes in use, as /proc/swaps says */
+	uint64_t used;       /* Linux: bytes in use, from /proc/swaps */
 	/*
-	 * A swap file of Linux. Where .slots is 0, which part of it each slot is is not known, and
-	 * `slots_problem` says why; it is copied in its own order then.
+	 * For a Linux swap file. If .slots is 0, the positions of its slots are not known, and
+	 * `slots_problem` says why; it is then copied in its own order.
 	 */
 	struct slot_map slots;
-	char *device; /* that the slots lie on; otherwise NULL */
+	char *device; /* the device with the slots; otherwise NULL */
 	struct err slots_problem;
-	/* pagefile_check_slots(), where there is something to be checked; or NULL. */
+	/* For pagefile_check_slots(), if there is something to check; or NULL. */
 	enum status (*check)(const struct pagefile *p, struct err *e);
 
-	/*
-	 * NULL but for one that nobody here could open: whoever added it does (a simulated
-	 * machine's).
-	 */
+	/* Only for files of a simulated machine, which this folder cannot open; else NULL. */
 	enum status (*open)(const struct pagefile *p, struct reader **ret, struct err *e);
 	void *context;
 };
 
-/* Something about a volume of the disk that whoever reads the list should know. */
+/* A remark about a volume, for readers of the list. */
 struct volume_remark {
 	const struct volume *volume;
-	bool blind; /* page files may be there that are not in the list */
+	bool blind; /* it may have page files that are not in the list */
 	struct err text;
 };
 
@@ -83,48 +79,47 @@ struct volume_remark {
 struct pagefile_list {
 	struct pagefile *at;
 	size_t count;
-	struct volume_remark *remarks; /* of a disk: at most one of each kind for a volume */
+	struct volume_remark *remarks; /* for a disk: at most one of each kind per volume */
 	size_t n_remarks;
-	size_t looked;       /* volumes of the disk that were looked into */
-	struct disk **disks; /* of this machine, that entries are on */
+	size_t looked;       /* searched volumes of the disk */
+	struct disk **disks; /* this machine's disks with entries */
 	size_t n_disks;
-	struct err note; /* something about the whole that should be known, or "" */
+	struct err note; /* a remark about the whole list, or "" */
 };
 
 void pagefile_list_deinit(struct pagefile_list *l);
 
 /*
- * All page files on a disk: those that the SYSTEM hive of a Windows on it names, in that order, and
- * what else lies in the root folder of a volume by the name of pagefile.sys or swapfile.sys (and
- * hiberfil.sys, if `hibernation`). An empty list is ST_OK; whether it means that there are none,
- * the remarks say: of volumes that are encrypted, damaged or of another kind. Borrows the disk for
- * as long as the list lives.
+ * All page files on a disk: those named in the SYSTEM hive of a Windows on it, in that order, and
+ * further files in the root folder of a volume named pagefile.sys or swapfile.sys (and
+ * hiberfil.sys, if `hibernation`). An empty list is ST_OK; remarks about encrypted, damaged or
+ * other volumes say whether there may be more. The list borrows the disk.
  */
 enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_list *ret,
 			      struct err *e);
 
 /*
  * The swap areas or page files of this machine. Implemented once per system (system_*.c).
- * ST_NO_SOURCE if the system does not tell. An empty list is ST_OK. With `hibernation`,
- * hiberfil.sys beside Windows; Linux has no such file, it hibernates into a swap area.
+ * ST_NO_SOURCE if the system has no answer. An empty list is ST_OK. With `hibernation`, also
+ * hiberfil.sys on Windows; Linux hibernates into a swap area instead.
  */
 enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e);
 
-/* Appends one of which only the path is filled in. *ret is valid until the next one. */
+/* Appends a file with only its path set. *ret is valid until the next one. */
 enum status pagefile_list_add(struct pagefile_list *l, const char *path, struct pagefile **ret,
 			      struct err *e);
 
 /*
- * Opens one for copying: from `d` if it has a volume, else from this machine (d may be NULL then).
- * A swap file whose slots are known comes slot by slot, then the rest of it, as slot_map.h has it.
- * ST_INPUT for one that is not readable.
+ * Opens one for copying: from `d` if it has a volume, else from this machine (d may then be NULL).
+ * A swap file with known slots is read slot by slot, then the rest of it, as in slot_map.h.
+ * ST_INPUT if it is not readable.
  */
 enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned flags,
 			  struct extract **ret, struct err *e);
 
 /*
- * A second look, when its content was read. ST_OK if its slots lie where they lay, or were not
- * known; ST_INPUT, and what is different, if what was read as a slot may be none.
+ * A second check after its content was read. ST_OK if its slots have not moved, or were not known;
+ * ST_INPUT, with the difference, if they may have.
  */
 enum status pagefile_check_slots(const struct pagefile *p, struct err *e);
 

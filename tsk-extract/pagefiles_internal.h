@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between pagefiles.c and the systems' halves. */
+/* Shared by pagefiles.c and its system-specific halves. */
 #ifndef RAMSEAL_TSK_EXTRACT_PAGEFILES_INTERNAL_H
 #define RAMSEAL_TSK_EXTRACT_PAGEFILES_INTERNAL_H
 
@@ -11,15 +11,13 @@
  */
 char *pagefile__plain_name(char *name);
 
-/*
- * Bytes of "C:" or "\\?\Volume{GUID}" in front of the backslash of such a path; 0: it has neither.
- */
+/* The length of "C:" or "\\?\Volume{GUID}" before the backslash of such a path; 0: neither. */
 size_t pagefile__volume_length(const char *path);
 
 /* By the last component of a Windows path. */
 enum pagefile_kind pagefile__kind_of(const char *path);
 
-/* Opens the file once, for what the MFT of its volume says of it. */
+/* Opens the file once, for its facts in the MFT. */
 void pagefile__probe(struct reader *r, struct pagefile *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One MFT record as it lies on disk: its update sequence, its header, the headers of its
- * attributes, their run lists.
+ * One raw MFT record: its update sequence, its header, the headers of its attributes, their run
+ * lists.
  *
  * Layout: Linux 6.1 fs/ntfs3/ntfs.h (struct MFT_REC, ATTRIB, ATTR_LIST_ENTRY).
  */
@@ -16,13 +16,13 @@
 
 /*
  * Checks and undoes the update sequence of a record or an index block of `size` bytes that begins
- * with `magic` ("FILE", "INDX"). ST_CORRUPT if it is torn or is something else.
+ * with `magic` ("FILE", "INDX"). ST_CORRUPT if it is torn or something else.
  */
 enum status fixup_apply(uint8_t *p, size_t size, const char magic[static 4], struct err *e);
 
 struct record_header {
 	uint64_t base;     /* reference of the base record; 0 if this is one */
-	uint16_t sequence; /* goes up when the record is given to another file */
+	uint16_t sequence; /* increases when the record is reused */
 	bool in_use;
 	bool directory;
 };
@@ -59,9 +59,9 @@ struct attribute {
 	const uint8_t *value; /* in the record */
 	uint32_t value_size;
 	/* not resident */
-	uint64_t first_cluster; /* of the attribute's clusters, which this piece holds */
+	uint64_t first_cluster; /* of the attribute, in this piece */
 	uint64_t last_cluster;
-	const uint8_t *runs; /* in the record: the run list, and how many bytes there are for it */
+	const uint8_t *runs; /* in the record: the run list and its available bytes */
 	size_t runs_size;
 	bool no_clusters; /* an attribute of 0 clusters: last_cluster is -1 on disk */
 	/* in the first piece only */
@@ -70,39 +70,39 @@ struct attribute {
 	uint64_t initialised;
 };
 
-/* Walks the attributes. Zero-initialise but for record and size (the record's). */
+/* Walks the attributes. Zero-initialise except record and its size. */
 struct attribute_walk {
 	const uint8_t *record;
 	size_t size;
 	size_t at; /* 0: at the start */
 };
 
-/* false behind the last one, and where the record makes no sense any more. */
+/* false after the last one, and where the record becomes invalid. */
 bool attribute_next(struct attribute_walk *w, struct attribute *ret);
 
 /* The first of this type and name; `name` NULL: any name. */
 bool attribute_find(const uint8_t *record, size_t size, uint32_t type, const struct name *name,
 		    struct attribute *ret);
 
-/* The walk over the attributes comes to the end mark: none of them makes no sense. */
+/* True if all attributes are valid up to the end mark. */
 bool attributes_end(const uint8_t *record, size_t size);
 
 /*
- * Whether libtsk may see the record: every attribute, name, value and run list ends where it has
- * to, and the last attribute is followed by the end mark. libtsk 4.11 reads run lists up to their
- * zero byte wherever that is, and $Bitmap's from wherever the record says (ntfs_make_data_run(),
+ * May libtsk see the record? Only if every attribute, name, value and run list ends where it must,
+ * and the end mark follows the last attribute. libtsk 4.11 reads run lists up to their zero byte
+ * wherever that is, and $Bitmap's from wherever the record says (ntfs_make_data_run(),
  * ntfs_load_bmap()): the fuzzer makes it read outside its buffer within minutes.
  */
 bool record_is_sound(const uint8_t *record, size_t size);
 
-/* Neighbouring clusters of the volume, or of nowhere. */
+/* Adjacent clusters of the volume, or a hole. */
 struct data_run {
 	uint64_t count; /* clusters, not 0 */
-	uint64_t first; /* of the volume; any number */
-	bool hole;      /* then `first` means nothing */
+	uint64_t first; /* of the volume; unchecked */
+	bool hole;      /* then `first` is unused */
 };
 
-/* Walks a run list. Zero-initialise but for runs and size. */
+/* Walks a run list. Zero-initialise except runs and size. */
 struct run_walk {
 	const uint8_t *runs;
 	size_t size;
@@ -110,7 +110,7 @@ struct run_walk {
 	uint64_t last; /* `first` of the run before */
 };
 
-/* false behind the last one, and where the list makes no sense any more. */
+/* false after the last one, and where the list becomes invalid. */
 bool run_next(struct run_walk *w, struct data_run *ret);
 
 struct list_entry {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Windows registry, from wherever: a hive out of a disk (hive.h), or the one of the running
- * system. Three verbs per backend; what values mean is decoded here.
+ * A Windows registry, from a hive on a disk (hive.h) or the running system. Three operations per
+ * backend; values are decoded here.
  *
  *	st = registry_open(r, r->root, "Microsoft\\RADAR", &key, e);
  *	if (!st)
@@ -20,7 +20,7 @@
 
 #include "formats/base/err.h"
 
-/* Opaque to all but the backend. */
+/* Opaque except to the backend. */
 typedef uintptr_t registry_key;
 
 /* Types of values, with the numbers of winnt.h. */
@@ -33,10 +33,10 @@ enum registry_type {
 	REGISTRY_QWORD = 11,
 };
 
-/* Larger values than any that we look for; a hive may claim more. */
+/* More than any value we need; a hive may claim more. */
 #define REGISTRY_VALUE_MAX ((size_t)64 << 10)
 
-/* Zero-initialise; `at` is as it is stored: text is UTF-16LE. */
+/* Zero-initialise; `at` is as stored: text is UTF-16LE. */
 struct registry_value {
 	uint32_t type;
 	uint8_t *at;
@@ -47,12 +47,12 @@ void registry_value_deinit(struct registry_value *v);
 
 struct registry;
 
-/* `key` is the caller's only during the call. Anything but ST_OK ends the walk. */
+/* `key` is valid only during the call. Anything but ST_OK ends the walk. */
 typedef enum status (*registry_visitor)(void *arg, const char *name, registry_key key,
 					struct err *e);
 
 struct registry_ops {
-	/* The subkey of this name, in any case. */
+	/* The subkey with this name, ignoring case. */
 	enum status (*open)(struct registry *r, registry_key parent, const char *name,
 			    registry_key *ret, struct err *e);
 	void (*close)(struct registry *r, registry_key key);
@@ -80,27 +80,27 @@ enum status registry_value(struct registry *r, registry_key key, const char *nam
 			   struct registry_value *ret, struct err *e);
 
 /*
- * A number, however it is stored: DWORD, QWORD, 4 or 8 bytes of BINARY, or text ("0x200", "512": as
- * GlobalFlag is). false if it is none.
+ * A number in any form: DWORD, QWORD, 4 or 8 bytes of BINARY, or text ("0x200", "512", like
+ * GlobalFlag). false if it is not a number.
  */
 bool registry_number(const struct registry_value *v, uint64_t *ret);
 
-/* The first string of a value, for free(); NULL if it is no text, or without memory. */
+/* The first string of a value, for free(); NULL if it is not text, or out of memory. */
 char *registry_text(const struct registry_value *v);
 
 /*
- * The i-th string of a MULTI_SZ (or the only one of an SZ), for free(); NULL behind the last, or
- * without memory. An empty string ends the list.
+ * The i-th string of a MULTI_SZ (or the only one of an SZ), for free(); NULL after the last, or if
+ * out of memory. An empty string ends the list.
  */
 char *registry_string(const struct registry_value *v, size_t i);
 
-/* `count` little-endian units of UTF-16, for free(); NULL without memory. */
+/* `count` little-endian units of UTF-16, for free(); NULL if out of memory. */
 char *registry_utf8(const uint8_t *units, size_t count);
 
-/* FILETIME (100 ns since 1601) to ns since 1970; false where that has no number. */
+/* FILETIME (100 ns since 1601) to ns since 1970; false if out of range. */
 bool registry_time(uint64_t filetime, uint64_t *ret_ns);
 
-/* Select\Current: the number of the control set that Windows runs with. 1 if it is not there. */
+/* Select\Current: the number of Windows's current control set. 1 if it is missing. */
 unsigned registry_current_set(struct registry *system);
 
 #endif

@@ -21,29 +21,29 @@
 
 /* Zero-initialise; slot_map_deinit() frees and zeroes. */
 struct slot_map {
-	/* With slot 0, which is never used; 0: it is not known which part is which. */
+	/* Including slot 0, which is never used; 0: the positions are not known. */
 	uint64_t slots;
 	/*
-	 * The whole file, without gaps. `file`: PAGE_SIZE times the slot; behind the last slot
-	 * whatever is none, in the order of the file. `disk`: bytes, on the device of the file
-	 * system.
+	 * The whole file, without gaps. `file`: PAGE_SIZE times the slot, and after the last slot
+	 * the parts that are not slots, in the order of the file. `disk`: bytes on the file
+	 * system's device.
 	 */
 	struct extent_list extents;
-	size_t fragments; /* pieces that the file lies in */
+	size_t fragments; /* pieces of the file */
 };
 
 void slot_map_deinit(struct slot_map *m);
 
-/* What is known of a swap file beside its extents. */
+/* Facts about a swap file besides its extents. */
 struct slot_facts {
 	uint64_t size;      /* bytes of the file */
-	uint64_t last_page; /* of its header */
-	uint64_t in_use;    /* bytes: the size that /proc/swaps has, which is without slot 0 */
+	uint64_t last_page; /* from its header */
+	uint64_t in_use;    /* bytes: the size in /proc/swaps, without slot 0 */
 };
 
 /*
- * `blocks`: where the file lies on the device, settled (extent.h) for its size. ST_INPUT, and why,
- * if it has holes, or if the slots that come out are not as many as the kernel has.
+ * `blocks`: the file's location on the device, settled (extent.h) for its size. ST_INPUT, with the
+ * reason, if it has holes, or if the number of slots differs from the kernel's.
  */
 enum status slot_map_make(const struct extent_list *blocks, const struct slot_facts *facts,
 			  struct slot_map *ret, struct err *e);
@@ -53,7 +53,7 @@ bool slot_map_same(const struct slot_map *a, const struct slot_map *b);
 /* Layout of the header: union swap_header in include/linux/swap.h, of both versions above. */
 #define SWAP_HEADER_SIZE 4096
 
-/* `last_page` of a file's first SWAP_HEADER_SIZE bytes. ST_INPUT if swapon would not take them. */
+/* `last_page` of a file's first SWAP_HEADER_SIZE bytes. ST_INPUT if swapon would reject them. */
 enum status swap_header_parse(const uint8_t *header, uint64_t *ret_last_page, struct err *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this folder needs of the operating system besides readers: system_linux.c, system_windows.c.
+ * What this folder needs from the operating system besides readers: system_linux.c,
+ * system_windows.c.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_SYSTEM_H
 #define RAMSEAL_TSK_EXTRACT_SYSTEM_H
@@ -11,8 +12,8 @@
 #include "tsk-extract/reader.h"
 
 /*
- * Zeroed memory that libhivex, which knows only names of files, can open as one. Nothing of it gets
- * to a disk, which may be evidence, but for swapping.
+ * Zeroed memory that libhivex, which needs a file name, can open as a file. It is never written to
+ * a disk, which may be evidence, except by swapping.
  */
 struct hive_memory {
 	uint8_t *at;
@@ -20,15 +21,16 @@ struct hive_memory {
 	int fd; /* Linux: the memfd behind it */
 };
 
-/* Zero-initialise `ret`; hive_memory_deinit() frees and zeroes, behind hivex_close(). */
+/* Zero-initialise `ret`; hive_memory_deinit() frees and zeroes, after hivex_close(). */
 enum status hive_memory_init(struct hive_memory *ret, size_t size, struct err *e);
 void hive_memory_deinit(struct hive_memory *m);
 
-/* NULL, and errno says why. */
+/* NULL with errno. */
 hive_h *hive_memory_open(const struct hive_memory *m);
 
 /*
- * Linux. A swap area: never from the page cache, which knows nothing of what the kernel swaps out.
+ * Linux. Opens a swap area, bypassing the page cache, which does not have what the kernel swaps
+ * out.
  */
 enum status system_open_swap(const char *path, struct reader **ret, struct err *e);
 

@@ -15,17 +15,19 @@
 #include "tsk-extract/boot.h"
 #include "tsk-extract/reader.h"
 
-#include <tsk/libtsk.h> /* behind ours: it brings its own MIN and MAX */
+#include <tsk/libtsk.h> /* after ours: it defines its own MIN and MAX */
 
 struct tsk_window;
 
-/* The reader is borrowed. `boot` is NULL for a window that is no NTFS volume. */
+/* The reader is borrowed. `boot` is NULL for a window that is not an NTFS volume. */
 enum status tsk_window_create(struct reader *r, uint64_t offset, uint64_t length,
 			      const struct ntfs_boot *boot, struct tsk_window **ret, struct err *e);
 void tsk_window_destroy(struct tsk_window *w); /* NULL is fine */
 TSK_IMG_INFO *tsk_window_image(struct tsk_window *w);
 
-/* From now on the two bytes at `offset` of the window read as `value`; TSK_PATCHES such places. */
+/*
+ * From now on the two bytes at `offset` of the window read as `value`; at most TSK_PATCHES places.
+ */
 #define TSK_PATCHES 4
 void tsk_window_patch(struct tsk_window *w, uint64_t offset, uint16_t value);
 
