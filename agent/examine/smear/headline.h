@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said first of a measured smear: of the processes that lived, and what to do with it.
- * METHOD.md, section 8.
+ * What a report says first about a measured smear: how the processes that lived came out, and what
+ * to do about it. METHOD.md, section 8.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_HEADLINE_H
 #define RAMSEAL_AGENT_EXAMINE_SMEAR_HEADLINE_H
@@ -9,7 +9,7 @@
 #include "agent/examine/smear/smear.h"
 #include "agent/shared/container/origin.h"
 
-/* What is said of an image instead of how far its tables and pages belong together. */
+/* What an image gets in place of a verdict on how far its tables and pages belong together. */
 #define SMEAR_NOT_APPLICABLE "Not applicable: " ORIGIN_STILL_WHY
 
 /*
@@ -30,8 +30,8 @@ json_t *smear_not_applicable_json(void);
 
 /*
  * A process can be used as it is if at most so many percent of its pages are at risk, or have
- * another capture in a flat image than `ramseal read` gives. Whatever a flat image has wrong is
- * among these (METHOD.md, section 8; docs/RESULTS.md has the processes).
+ * another capture in a flat image than `ramseal read` gives. Every page that a flat image has wrong
+ * is among these (METHOD.md, section 8; docs/RESULTS.md has the processes).
  */
 #define SMEAR_USABLE 1
 
@@ -49,15 +49,15 @@ struct smear_advice {
 void smear_advise(const struct smear *s, enum copy copy, struct smear_advice *ret);
 
 /*
- * The same in a sentence; "" where nothing can be advised: of an image, and without pages. Only by
- * the image's own tables (COPY_IMAGE) it says whether a second acquisition is worth it.
+ * The same in a sentence; "" where there is no advice to give: for an image, or without pages.
+ * Whether a second acquisition is worth it is said only by the image's own tables (COPY_IMAGE).
  */
 #define SMEAR_ADVICE_MAX 512
 void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SMEAR_ADVICE_MAX]);
 
 /*
- * What to say once of entries of Linux whose meaning is not known, by the image's tables: a
- * sentence without a full stop; "" if there are none.
+ * A note about Linux entries in the image's tables whose meaning is not known: a sentence without a
+ * full stop; "" if there are none.
  */
 #define SMEAR_UNKNOWN_MAX 256
 void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container as those open it who measure smear, or judge pages by the same rules. */
+/* A container, opened to measure smear or to judge pages by the same rules. */
 #ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_INPUT_H
 #define RAMSEAL_AGENT_EXAMINE_SMEAR_INPUT_H
 
@@ -11,7 +11,7 @@ struct smear_input {
 	json_t *lines; /* of the manifest: all that a plan's `manifest` needs */
 };
 
-/* As container_open(). Errors name the file; smear_input_close() only behind ST_OK. */
+/* As container_open(). Errors name the file; Call smear_input_close() only after ST_OK. */
 enum status smear_input_open(const char *path, const struct age_identities *x,
 			     struct smear_input *ret, struct err *e);
 /* As container_open_outline(). */
@@ -20,7 +20,7 @@ enum status smear_input_open_outline(const char *path, const struct age_identiti
 				     struct err *e);
 void smear_input_close(struct smear_input *i);
 
-/* A plan to measure it. The input has to stay where it is for as long. */
+/* A plan to measure it. The input must not move while the plan is in use. */
 struct smear_plan smear_input_plan(struct smear_input *i);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user half of one address space as one copy of its tables shows it: table pages and the
- * entries that end there, both in order of virtual address. A walk can be made slice by slice, so
- * that only the entries of a slice are kept; the tables are 1/512 of them, and stay.
+ * The user half of one address space as one copy of its tables shows it: table pages, and the
+ * entries at which a walk ends, both in order of virtual address. A walk can be made slice by
+ * slice, so that only the entries of one slice are in memory. The tables are 1/512 of that, and are
+ * kept.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_LEAVES_H
 #define RAMSEAL_AGENT_EXAMINE_SMEAR_LEAVES_H
@@ -31,7 +32,7 @@ struct leaf_table {
 	 * leaves.readings[first_reading], in order. `held`: the way from the root to here was the
 	 * same in the later of them, page for page, from `held_since` on: the last end of the
 	 * earliest of those readings. `broken`: it was another one in a reading before that, or
-	 * nobody knows.
+	 * this is unknown.
 	 */
 	uint64_t held_since;
 	uint32_t first_reading;
@@ -53,9 +54,7 @@ struct leaf {
 	uint8_t same;
 };
 
-/*
- * Earlier readings of one table that are looked at, the latest of them: a walk makes two or three.
- */
+/* How many earlier readings of a table are looked at, latest first: a walk makes two or three. */
 #define READINGS_MAX 4
 
 /* Tables that were read more than once: in the memory, if it was read by its tables. */
@@ -63,17 +62,17 @@ struct earlier_readings {
 	const struct captures *captures;
 	const struct entry_reader *entries; /* what makes two entries the same */
 	struct rsz_cursor *cursor;
-	/* Of the tables on the way to where a walk is, by level. */
+	/* The tables on the way to where the walk is, by level. */
 	uint8_t bytes[WALK_LEVELS + 1][READINGS_MAX][PAGE_SIZE];
 	uint8_t count[WALK_LEVELS + 1];
 	/*
-	 * The table that `bytes` are of, all of them: short walks, one after the other, come by the
-	 * same tables. 0: none.
+	 * The table whose readings are all in `bytes`, because short walks in a row pass through
+	 * the same tables. 0: none.
 	 */
 	uint64_t whole[WALK_LEVELS + 1];
 };
 
-/* Zero-initialise; the memory is kept from one space to the next. */
+/* Zero-initialise. Its memory is reused from one space to the next. */
 struct leaves {
 	struct leaf *at;
 	size_t count;
@@ -99,21 +98,21 @@ void leaves_deinit(struct leaves *l);
 void leaves_clear(struct leaves *l);
 
 /*
- * Begins a walk with empty leaves; none of it is in them yet. `options` bounds addresses and cost.
- * The set is cleared; it may be NULL as walk_begin()'s. `earlier`: NULL if no table was read more
- * than once. All that is pointed to has to stay until the walk is over.
+ * Begins a walk; the leaves are empty until leaves_take(). `options` bounds addresses and cost. The
+ * set is cleared; it may be NULL, as in walk_begin(). `earlier`: NULL if no table was read more
+ * than once. Everything that is pointed to has to stay valid until the walk is over.
  */
 void leaves_begin(struct leaves *l, struct physmem *mem, struct walk_set *set,
 		  const struct walk_options *options, uint64_t dtb,
 		  struct earlier_readings *earlier);
 
-/* The address of what comes next; UINT64_MAX: the walk is over, or none was begun. */
+/* The address of the next table or entry; UINT64_MAX: the walk is over, or none was begun. */
 uint64_t leaves_next_va(const struct leaves *l);
 
-/* Lets go of the entries; tables stay. What is taken next is another slice. */
+/* Drops the entries and keeps the tables. What is taken next is another slice. */
 void leaves_next_slice(struct leaves *l);
 
-/* Appends what begins at `last` or before. Addresses have to be of one half. */
+/* Appends what begins at `last` or before. All addresses have to be in the same half. */
 enum status leaves_take(struct leaves *l, uint64_t last, struct err *e);
 
 static inline uint64_t leaf_size(const struct leaf *l)
@@ -122,26 +121,28 @@ static inline uint64_t leaf_size(const struct leaf *l)
 }
 
 /*
- * True if the ways from the root to these tables of two copies lead over the same pages. NULL:
- * there is none.
+ * True if the paths from the root to these tables, in two copies, go through the same pages. NULL:
+ * no table.
  */
 bool leaves_same_way(const struct leaves *x, const struct leaf_table *a, const struct leaves *y,
 		     const struct leaf_table *b);
 
 /*
- * Marks the tables of `image` that `pass` has in the same place, as leaves_same_way() says: those
- * of this slice, which both have taken to the same address.
+ * Marks the tables of `image` that `pass` has in the same place, as leaves_same_way() says: only
+ * those of this slice, which both must have taken up to the same address.
  */
 void leaves_mark_known(struct leaves *image, const struct leaves *pass);
 
-/* Table pages of two copies of one space: in both at the same place, in the first only, or not. */
+/*
+ * How many table pages two copies of one space have in the same place, and how many only one has.
+ */
 struct table_changes {
 	uint64_t kept;
 	uint64_t freed;
 	uint64_t created;
 };
 
-/* Adds those of this slice, which both have taken to the same address, to *ret. */
+/* Adds those of this slice to *ret. Both must have taken it up to the same address. */
 void leaves_compare(struct leaves *before, struct leaves *after, struct table_changes *ret);
 
 #endif

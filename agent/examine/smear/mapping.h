@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What page tables map, one mapping after the other, and what is certain of it. Measuring passes
- * through all of a space and all its copies; reading through a range of one copy:
+ * What page tables map, one mapping after the other, and how certain it is. Measuring goes through
+ * a whole space in all its copies; reading goes through a range of one copy:
  *
  *	mapping_walk_range(&w, m, space, copy, first, last, e);
  *	while (!(st = mapping_next(&w, &x, e)))
@@ -16,7 +16,7 @@
 #include "agent/examine/smear/mapping_run.h"
 #include "agent/examine/smear/stand.h"
 
-/* Steps of judging, for a measure or for each range that is read. */
+/* How many steps judging may take, for one measurement or for each range that is read. */
 #define MAPPING_WORK_MAX (UINT64_C(1) << 32)
 
 struct mapping_walk {
@@ -45,7 +45,7 @@ struct verdict_span {
 	uint64_t captures; /* that can be read */
 };
 
-/* One entry of one copy, or several that are alike, and what it is judged by. */
+/* One entry of one copy, or several that are alike, with what it is judged by. */
 struct mapping {
 	struct analysis *m;
 	struct smear_space *space;
@@ -65,40 +65,40 @@ struct mapping {
 	const struct captures *lookups; /* in the swap cache, of the slots; or NULL */
 	uint32_t lookups_stream;
 	const struct range_list *ranges; /* where there can be content */
-	enum verdict entry; /* what is to be said where no content shows that it is in time */
-	struct stand stand; /* of the entry; unless it is an image's */
+	enum verdict entry;              /* the verdict where no content shows that it is in time */
+	struct stand stand;              /* of the entry; unless it is an image's */
 	bool slot;
 	bool map_doubt;
 	bool slot_doubt;
 	bool zeros_doubt; /* of a slot that holds zeros */
-	bool look_needed; /* a slot that the swap cache was not asked for may not be written */
+	bool look_needed; /* the slot counts only if the swap cache was asked about it */
 };
 
-/* All of the space, slice by slice; mapping_walk_end() behind it. */
+/* All of the space, slice by slice; end with mapping_walk_end(). */
 void mapping_walk_space(struct mapping_walk *w, struct analysis *m, struct smear_space *s);
 void mapping_walk_end(struct mapping_walk *w);
 
 /*
- * What `copy` maps in [first, last], whole pages, in order. `s` has its id, and is not to be used
+ * What `copy` maps in [first, last], whole pages, in order. `s` has its id, and must not be used
  * for anything else.
  */
 enum status mapping_walk_range(struct mapping_walk *w, struct analysis *m, struct smear_space *s,
 			       enum copy copy, uint64_t first, uint64_t last, struct err *e);
 
-/* ST_END behind the last. It is valid until the next call; so is what hangs from it. */
+/* ST_END behind the last. *ret and what it points to are valid until the next call. */
 enum status mapping_next(struct mapping_walk *w, struct mapping *ret, struct err *e);
 
 /*
- * The next pages of it that are alike; false behind the last, and if all work that may be is done.
+ * The next pages of it that are alike; false after the last, or when the allowed work is used up.
  */
 bool mapping_judge(struct mapping *x, struct verdict_span *ret);
 
-/* As who reads gets it. */
+/* The row that a reader gets. */
 struct smear_row mapping_row(const struct mapping *x, const struct verdict_span *span);
 
-/* Before its entry is changed for what a prototype comes to; smear.c. */
+/* To be called before its entry is replaced by what a prototype leads to; smear.c. */
 void smear__begin_judging(struct mapping *x);
-/* False, and the result says so, if all that may be spent is spent; smear.c. */
+/* False if the allowed work is used up; the result then says so. smear.c. */
 bool smear__take_work(struct analysis *m, uint64_t steps);
 
 #endif

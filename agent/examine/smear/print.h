@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A measured smear for people, for programs and for tables.
- */
+/* Prints a measured smear for people, for programs and for spreadsheets. */
 #ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_PRINT_H
 #define RAMSEAL_AGENT_EXAMINE_SMEAR_PRINT_H
 
@@ -12,7 +10,7 @@
 /* `path` is the container's. */
 enum status smear_print_json(const struct smear *s, const char *path, FILE *out, struct err *e);
 
-/* [{"file":, "why":}] of swap files none of whose slots is safe. */
+/* [{"file":, "why":}]: the swap files none of whose slots is safe. */
 json_t *smear_doubts_json(const struct smear *s);
 
 void smear_print_text(const struct smear *s, FILE *out);
@@ -26,9 +24,9 @@ void smear_print_rows_head(FILE *out);
 void smear_print_row(const struct smear_row *r, FILE *out);
 json_t *smear_row_json(const struct smear_row *r);
 
-/* What content says of the numbers of page files: a list, empty where they are known anyway. */
+/* What content says about the numbers of page files: a list, empty where they are known anyway. */
 json_t *smear_numbers_json(const struct smear *s);
-/* True if some number is another file's than was assumed. */
+/* True if some number belongs to another file than was assumed. */
 bool smear_numbers_contradicted(const struct smear *s);
 
 #define SMEAR_NUMBER_MAX 800

@@ -53,7 +53,7 @@ enum trust {
 	TRUST_MAP(X)
 #undef X
 		TRUSTS,
-	/* None of these: of an image, which has one moment, nobody can say how it was made. */
+	/* None of these: an image has one moment, and nothing in it says how it was made. */
 	TRUST_NOT_APPLICABLE = TRUSTS,
 	TRUST_KINDS
 };
@@ -143,8 +143,8 @@ struct smear_space {
 };
 
 /*
- * What speaks of smear are the processes that lived. The others are counted apart: what a walk
- * finds of them says when they began and ended.
+ * Smear is judged by the processes that lived. The others are counted separately, because what a
+ * walk finds of them only shows when they began and ended.
  */
 #define COHORT_MAP(X)                                                                              \
 	X(COHORT_LIVED, "lived") /* from the pass before to the pass after */                      \
@@ -169,13 +169,16 @@ struct cohort_sums {
 	uint64_t trust[COPIES][TRUSTS]; /* pages, frames and slots together */
 };
 
-/* Frames and slots that the image's tables name. */
+/* How many frames and slots the image's tables name. */
 struct naming {
 	uint64_t named;
 	uint64_t several; /* by more than one entry */
 };
 
-/* A swap file none of whose slots is called safe, because nobody knows which part of it each is. */
+/*
+ * A swap file none of whose slots is called safe, because it is unknown which part of the file each
+ * one is.
+ */
 struct file_doubt {
 	char *file; /* the name of its stream */
 	char *why;
@@ -199,13 +202,13 @@ enum numbering {
 const char *numbering_name(enum numbering n);
 
 /*
- * So many different contents, each of which went from a frame to this slot or back: the chance that
- * a file has them all there although it is another one is 1 to this number's factorial at most
- * (METHOD.md, section 6).
+ * How many different contents are needed, each of which moved from a frame to this slot or back.
+ * The chance that the wrong file has all of them in these places is at most one in this number's
+ * factorial (METHOD.md, section 6).
  */
 #define SMEAR_VOTES 16
 
-/* What content says of a number (votes.h). */
+/* What content says about a number (votes.h). */
 struct number_votes {
 	uint32_t number;
 	enum numbering numbering;
@@ -223,7 +226,7 @@ struct smear {
 	struct smear_space *at; /* as spaces.at */
 	size_t count;
 	struct smear_space total; /* without an id */
-	bool still;  /* of an image, which has one moment: its own tables alone are measured */
+	bool still;  /* an image, which has one moment: only its own tables are measured */
 	bool guided; /* the memory was read by its page tables */
 	size_t fates[FATES + 1];
 	struct cohort_sums cohorts[COHORTS]; /* of an image: nothing */
@@ -285,12 +288,15 @@ struct smear_plan {
 	const json_t *manifest;
 	size_t cached; /* chunks of the image to keep decoded, up to 33 MB each; 0: a few */
 	/*
-	 * The image's own tables are not walked: what is said of them stays 0. Of memory and page
-	 * files only the samples that votes.h compares are read.
+	 * The image's own tables are not walked, and all their counts stay 0. Only the samples that
+	 * votes.h compares are read from memory and page files.
 	 */
 	bool tables_only;
 	bool outline; /* pages cannot be read at all: only tables and manifest have content */
-	/* Or NULL: called for every mapping of that process. ST_OK, or the measure ends with it. */
+	/*
+	 * Called for every mapping of that process; may be NULL. Anything but ST_OK ends the
+	 * measurement.
+	 */
 	enum status (*row)(void *context, const struct smear_row *row, struct err *e);
 	void *context;
 	uint32_t row_pid;
@@ -298,14 +304,14 @@ struct smear_plan {
 
 /*
  * ST_INPUT if the container lacks one of the streams or the manifest's lines. ST_OK also for one
- * that is not sealed. `ret` is to be freed in any case.
+ * that is not sealed. Free `ret` in any case.
  */
 enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, struct err *e);
 void smear_deinit(struct smear *s);
 
-/* Pages of a copy in all, by how far they can be trusted; frames and slots together. */
+/* All pages of a copy by how far they can be trusted, frames and slots together. */
 void copy_trust(const struct copy_sums *c, uint64_t ret[static TRUSTS]);
-/* The same of the processes that lived; of an image, of all. */
+/* The same for the processes that lived; for an image, for all processes. */
 void smear_trust(const struct smear *s, enum copy copy, uint64_t ret[static TRUSTS]);
 /* Those of an image that are there. */
 uint64_t copy_not_applicable(const struct copy_sums *c);

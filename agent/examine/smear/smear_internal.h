@@ -10,7 +10,7 @@
 #include "agent/examine/smear/smear.h"
 #include "agent/shared/container/captures.h"
 
-/* A page file or swap area by the number that entries have for it. */
+/* A page file or swap area, by the number that entries use for it. */
 struct slot_file {
 	const struct captures *captures; /* NULL: there is none */
 	uint32_t stream;
@@ -37,17 +37,17 @@ struct source {
 	struct leaves leaves;
 	struct walk_budget budget;
 	struct walk_budget share; /* the image's: what the space at hand may take of it */
-	/* Of frames, and of slots: page files are read at another time, in another order. */
+	/* Frames and slots separately: page files are read at another time and in another order. */
 	struct windows windows[WINDOW_KINDS]; /* of the space at hand */
 	struct windows all[WINDOW_KINDS];
 };
 
-/* Of whoever reads one address space instead of measuring all; virtual.c. */
+/* For reading one address space instead of measuring all of them; virtual.c. */
 struct space_request {
 	enum copy copy; /* whose mappings are read */
 	/*
-	 * The tables that are asked for, and what the source's ELF notes say: where the manifest
-	 * does not tell of any, these have to do.
+	 * The tables that are asked for, and what the source's ELF notes say. They are used where
+	 * the manifest lists none.
 	 */
 	bool by_dtb;
 	uint64_t dtb;
@@ -71,14 +71,14 @@ struct stored_space {
 	uint64_t extent; /* that has its root: the higher, the later; UINT64_MAX: none */
 };
 
-/* Linux's direct map, in the copies of the tables that have it; holes.c. */
+/* Linux's direct map in those copies of the tables that have it; holes.c. */
 struct direct_copies {
 	uint64_t root; /* the kernel's own tables */
 	uint64_t base; /* virtual address of physical address 0 */
 	bool has[COPIES];
 };
 
-/* Everything that the measure needs while it runs. */
+/* Everything that a measurement needs while it runs. */
 struct analysis {
 	const struct space_request *request; /* NULL: all is measured */
 	bool one_pass;                       /* of two, at most; only with `request` */
@@ -106,24 +106,25 @@ struct analysis {
 	uint64_t states[PAIRS][PTE_STATES][PTE_STATES]; /* of the space at hand */
 };
 
-/* Opens what the plan names, and walks nothing of it. smear__tear_down() in any case. */
+/* Opens what the plan names without walking it. Call smear__tear_down() in any case. */
 enum status smear__set_up(struct analysis *m, struct err *e);
 void smear__tear_down(struct analysis *m);
 
 /*
- * Before entries are decoded that entry_needs_layout(): chooses the layout, and finds out which
- * page file each number is. All spaces are walked for it, but only the first time. Who is in a walk
- * of his own keeps it. ST_NOMEM, ST_INTERRUPTED: the same at each further call.
+ * To be called before decoding entries for which entry_needs_layout() is true. Chooses the layout
+ * and finds out which page file each number means. The first call walks all spaces. A walk that the
+ * caller has begun is not disturbed. After ST_NOMEM or ST_INTERRUPTED each further call returns the
+ * same.
  */
 enum status smear__need_layout(struct analysis *m, struct err *e);
 
-/* entry_decode(), and before it what the entry needs. */
+/* entry_decode(), after choosing the layout if the entry needs one. */
 enum status smear__decode(struct analysis *m, unsigned level, uint64_t raw, struct pte *ret,
 			  struct err *e);
 
 /*
- * m->ret->store, and how it is known; and what reads entries is told of it. Behind layout_choose(),
- * with the same evidence.
+ * Sets m->ret->store and how it is known, and tells the entry reader. To be called after
+ * layout_choose(), with the same evidence.
  */
 void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev);
 
@@ -131,32 +132,32 @@ void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev);
 enum status smear__find_direct_map(struct analysis *m, struct err *e);
 
 /*
- * True if a copy of the direct map lacks the page at `frame`, or has another one in its place; what
- * holds for it holds up to *last, which is moved down to where that ends.
+ * True if a copy of the direct map lacks the page at `frame`, or has another one in its place. The
+ * answer is the same for all frames up to *last, which is lowered accordingly.
  */
 bool smear__is_hole(struct analysis *m, uint64_t frame, uint64_t *last);
 
 /* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
 uint64_t smear__user_last(enum paging_mode mode);
 
-/* What is left to walks at least, in table pages, however few tables there are. */
+/* The smallest budget of a walk, in table pages, however few tables there are. */
 #define SMEAR__BUDGET_LEAST 65536
 
-/* The budgets of all copies anew: before all spaces are walked. */
+/* Resets the budgets of all copies, before all spaces are walked. */
 void smear__begin_budget(struct analysis *m);
 
 /*
- * Makes m->order: as the roots are stored. A pass stores one space after the other, so that walks
- * in that order decode each of its chunks once, and not once for each space.
+ * Makes m->order, the order in which the roots are stored. A pass stores one space after the other,
+ * so that walks in that order decode each of its chunks once, and not once for each space.
  */
 enum status smear__order_spaces(struct analysis *m, struct err *e);
 
-/* True if a space has tables in that copy that are to be walked. */
+/* True if the space has tables to walk in that copy. */
 bool smear__has_copy(const struct smear_id *id, enum copy copy);
 
 /*
- * Goes through a space slice by slice, because all that a process of a large machine maps is too
- * much to hold:
+ * Goes through a space slice by slice, because everything that a process on a large machine maps
+ * would not fit into memory:
  *
  *	smear__begin_walks(m, id, image);
  *	while (smear__next_slice(m, &last))
@@ -168,12 +169,14 @@ bool smear__has_copy(const struct smear_id *id, enum copy copy);
 void smear__begin_walks(struct analysis *m, const struct smear_id *id, bool image);
 
 /*
- * The end of the slice that holds what comes next in any copy; the leaves of all copies are without
- * entries then. False if nothing comes.
+ * The end of the slice with the next table or entry of any copy. The leaves of all copies then hold
+ * no entries. False if nothing is left.
  */
 bool smear__next_slice(struct analysis *m, uint64_t *last);
 
-/* Fills in the leaves of every copy up to `last`. It may be asked for more of the same slice. */
+/*
+ * Fills in the leaves of every copy up to `last`. May be called again for more of the same slice.
+ */
 enum status smear__take_slice(struct analysis *m, uint64_t last, struct err *e);
 
 /* Settles the budgets. */
@@ -190,9 +193,9 @@ enum status smear__walk_range(struct analysis *m, const struct smear_id *id, uin
 void smear__divide(struct smear *ret);
 
 /*
- * Appends the addresses that entries of this copy of the space are for, in order, neighbours as
- * one. *ret_cut: the walk's budget ended it. Behind smear__need_layout(), which counts the tables
- * that the budget is measured by; `s` as for mapping_walk_range().
+ * Appends the addresses for which this copy of the space has entries, in order, neighbours joined.
+ * *ret_cut: the walk's budget ended it. Call smear__need_layout() first: it counts the tables,
+ * which the budget depends on. `s` as for mapping_walk_range().
  */
 enum status smear__mapped(struct analysis *m, struct smear_space *s, enum copy copy,
 			  struct range_list *ret, bool *ret_cut, struct err *e);

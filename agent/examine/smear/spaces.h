@@ -37,7 +37,7 @@ struct smear_id {
 	uint64_t pass_tables; /* table pages in both passes; known once the layout is chosen */
 };
 
-/* A process that runs in tables which are counted for one with a lower PID. */
+/* A process that shares its tables with one of a lower PID, for which they are counted. */
 struct smear_sharer {
 	uint32_t pid;
 	uint64_t dtb;
@@ -57,13 +57,15 @@ struct smear_spaces {
 /* True if the pass ("before" or "after") left its line. */
 bool smear_spaces_has(const json_t *manifest, const char *when);
 
-/* ST_INPUT if one of the lines is missing or they are of no machine that we know. With
- * `one_pass` either line is enough: what it names lived. */
+/*
+ * ST_INPUT if one of the lines is missing, or if they come from no machine that we know. With
+ * `one_pass` either line is enough, and what it names counts as having lived.
+ */
 enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, bool one_pass,
 			      struct err *e);
 /*
- * Of an image that cannot have changed: whatever its lines name, without a fate. ST_OK also if
- * there are none; then `ret->mode` is 0.
+ * For an image, which cannot have changed: everything that its lines name, without a fate. ST_OK
+ * also if there are none; then `ret->mode` is 0.
  */
 enum status smear_spaces_load_still(struct smear_spaces *ret, const json_t *manifest,
 				    struct err *e);

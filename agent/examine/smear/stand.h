@@ -10,12 +10,12 @@
 
 /*
  * From the first to the last of the neighbouring observations that agree with an entry, the way to
- * it included; monotonic ns. Nothing is between them if `since` is not below `until`.
+ * it included; monotonic ns. The span is empty if `since` is not below `until`.
  */
 struct stand {
 	uint64_t since; /* the first of them was over */
 	uint64_t until; /* the last began */
-	/* The same of those that its own copy has: the readings of its tables in the memory. */
+	/* The same for its own copy alone: the readings of its tables in the memory. */
 	uint64_t own_since;
 	uint64_t own_until;
 };
@@ -23,14 +23,14 @@ struct stand {
 /* Of the entry that `copy` has; `m` has the leaves that the run points to. */
 struct stand stand_of(const struct analysis *m, const struct mapping_run *p, enum copy copy);
 
-/* A page as it was captured: the newest capture, or an older one. */
+/* One capture of a page: the newest, or an older one. */
 struct content {
 	struct rsz_times when;
 	bool readable;
 	const struct older_page *older; /* NULL: the newest */
 };
 
-/* True if it was captured wholly while the entry stood. */
+/* True if the whole capture was made while the entry stood. */
 bool stand_has(const struct stand *s, const struct rsz_times *when);
 
 /*
@@ -41,9 +41,9 @@ uint64_t stand_window(const struct analysis *m, const struct view *v, enum copy 
 		      const struct rsz_times *proto, const struct rsz_times *when);
 
 /*
- * The capture to take of those of one page: the newest, `c`, and `n` older ones. That which was
- * made among the readings of its own tables, else while the entry stood, else with the shortest
- * window.
+ * Which capture of one page to take: the newest, `c`, or one of `n` older ones. First choice is one
+ * made among the readings of its own tables, then one made while the entry stood, then the one with
+ * the shortest window.
  */
 struct content stand_choose(const struct analysis *m, const struct view *v, enum copy copy,
 			    const struct stand *s, const struct capture *c,

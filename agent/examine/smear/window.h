@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How mapping windows are distributed: a histogram whose buckets are 1/32 of their octave wide, so
- * that memory does not grow with what is counted. Every bucket keeps its largest member; a quantile
- * is therefore a window that occurred, and at most 1/32 above the true one. The maximum is exact.
+ * The distribution of mapping windows: a histogram whose buckets are 1/32 of their octave wide, so
+ * that its size does not depend on how much is counted. Every bucket keeps its largest member; a
+ * quantile is therefore a window that occurred, and at most 1/32 above the true one. The maximum is
+ * exact.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_WINDOW_H
 #define RAMSEAL_AGENT_EXAMINE_SMEAR_WINDOW_H

@@ -21,8 +21,8 @@
  *	                     use it; before 14393 there are neither chunks nor records: PagesTree
  *	                     has {key, place, size, u32 -}, and 0x1000000 of the size: gone
  *
- * Where the manager is, without symbols. SmGlobals has no mark of its own; what tells it is that
- * a store which it names, names itself, and that its tree is one.
+ * Where the manager is, without symbols. SmGlobals has no signature. It is recognised by a store
+ * that it points to and that points to itself, and by its tree, which must be a valid one.
  *
  *	10240 to 22000       in the image: SmGlobals
  *	22621 to 26200       at the beginning of an SM_PARTITION. A ring of those begins in the
@@ -40,15 +40,15 @@
  *	N  ntdiff/headers 34fa37e4 (KTHREAD of 1507 and 1511)
  *	R  Rickebo/ntoskrnlib 0a72996 (_EPARTITION: SmPartition)
  *
- * V and M have the chunks and records too; that a count stands above the size, and that 0 is a
- * whole page, is D's alone (M takes 0 for zeros). 10240 and 10586 are D's alone, and so is the ring
- * of 22621 on, whose member M knows. Not had: 26H1, whose manager has moved (D); XPRESS with
- * Huffman codes; what 24H2 has beside LZ4. Their pages are counted as missing. No store of a real
- * Windows was read yet.
+ * V and M have the chunks and records too. Only D says that a count stands above the size and that
+ * 0 is a whole page (M takes 0 for zeros). 10240 and 10586 are from D alone, and so is the ring
+ * from 22621 on, whose members M knows. Not supported: 26H1, whose manager has moved (D); XPRESS
+ * with Huffman codes; what 24H2 has besides LZ4. Their pages are counted as missing. No store of a
+ * real Windows has been read yet.
  *
- * Nothing of it is believed: each structure is judged before it is used, and a page is given only
- * when it was found by its key in both trees, lies in one region, and has 4096 bytes. It costs two
- * trees of PAGESTORE_DEPTH nodes and PAGESTORE_CHAIN records at most.
+ * None of it is trusted: each structure is checked before use, and a page is given only if it was
+ * found by its key in both trees, lies in one region, and has 4096 bytes. That takes at most two
+ * trees of PAGESTORE_DEPTH nodes and PAGESTORE_CHAIN records.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_VIRTUAL_PAGESTORE_H
 #define RAMSEAL_AGENT_EXAMINE_VIRTUAL_PAGESTORE_H
@@ -58,26 +58,26 @@
 
 /* A tree of 255 entries a node has 4 levels at most, for 2^32 keys. */
 #define PAGESTORE_DEPTH     8
-/* Sources follow it without end. */
+/* The sources follow such a chain without a limit. */
 #define PAGESTORE_CHAIN     16
 
-/* Of the kernel's image as much is looked through. Its writable part has 2 MiB. */
+/* How much of the kernel's image is searched. Its writable part has 2 MiB. */
 #define PAGESTORE_SCAN_MAX  ((uint64_t)16 << 20)
-/* And so many pages are looked at elsewhere meanwhile, for what could be it. */
+/* How many pages elsewhere are read meanwhile to check candidates. */
 #define PAGESTORE_LOOKS_MAX ((uint32_t)1 << 16)
-/* And so many members of a ring. */
+/* How many members of a ring are read. */
 #define PAGESTORE_RING_MAX  64
 
 struct pagestore_plan {
 	struct memory_view kernel;
 	/* The user half of the address space with this root; pages as in struct memory_view. */
 	const uint8_t *(*user)(void *context, uint64_t dtb, uint64_t va);
-	/* Whether a DirectoryTableBase is that of an address space that is known. */
+	/* Whether a DirectoryTableBase belongs to a known address space. */
 	bool (*known)(void *context, uint64_t dtb);
 	void *context;
 	const struct range *writable; /* of the kernel's image */
 	size_t n_writable;
-	uint64_t globals; /* SmGlobals, if symbols tell; 0: it is looked for */
+	uint64_t globals; /* SmGlobals, from symbols; 0: it is searched for */
 	uint32_t build;   /* 0: not known */
 };
 
@@ -108,10 +108,10 @@ struct pagestore {
 	uint32_t looks; /* that are left */
 };
 
-/* Looks for the manager, once. Nothing is allocated; `plan` is copied. False: there is none. */
+/* Searches for the manager, once. Nothing is allocated; `plan` is copied. False: none was found. */
 bool pagestore_find(struct pagestore *s, const struct pagestore_plan *plan);
 
-/* The page of a key. Unless PAGESTORE_GIVEN is returned, `page` holds anything. */
+/* The page of a key. Unless PAGESTORE_GIVEN is returned, the content of `page` is undefined. */
 enum pagestore_answer pagestore_read(const struct pagestore *s, uint32_t key, uint8_t *page);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the parts of the compression store, see pagestore.h. */
+/* Shared by the parts of the compression store; see pagestore.h. */
 #ifndef RAMSEAL_AGENT_EXAMINE_VIRTUAL_PAGESTORE_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_VIRTUAL_PAGESTORE_INTERNAL_H
 
 #include "agent/examine/virtual/pagestore.h"
 
-/* Managers, and what goes with each. */
+/* A kind of manager, and what goes with it. */
 struct pagestore_kind {
-	uint32_t keys; /* what of a key a page is found by */
+	uint32_t keys; /* the bits of a key that find a page */
 	uint16_t tree; /* of a manager: KeyToStoreTree */
 	uint16_t self; /* of an SMKM_STORE: the pointer to itself */
-	bool inside;   /* the manager has its stores' entries in itself */
+	bool inside;   /* the entries of its stores are in the manager itself */
 };
 
 extern const struct pagestore_kind pagestore__kind_1507, pagestore__kind_1607, pagestore__kind_24h2;
@@ -33,14 +33,16 @@ struct pagestore_node {
 	bool leaf;
 };
 
-/* `pair`: the size of a leaf's entries. False: it is no node, whose keys rise. */
+/* `pair`: the size of a leaf's entries. False: it is not a node with rising keys. */
 bool pagestore__read_node(const struct pagestore *s, uint64_t va, unsigned pair,
 			  struct pagestore_node *ret);
 
 /* Whether an address is one of the kernel's half. */
 bool pagestore__is_kernel(uint64_t va, uint64_t align);
 
-/* A store names itself, in all builds: nothing else in memory looks like that by chance. */
+/*
+ * In all builds a store has a pointer to itself: nothing else in memory looks like that by chance.
+ */
 bool pagestore__is_store(const struct pagestore *s, const struct pagestore_kind *k, uint64_t va);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small reads out of one address space of a container, in any order, with the pages that were read
- * last kept: what follows pointers comes back to the same pages again and again, and a page out of
- * a chunk that is not kept any more costs the decoding of up to 16 MiB.
+ * Small reads from one address space of a container, in any order. The last pages are cached,
+ * because code that follows pointers returns to the same pages again and again, and a page from a
+ * chunk that is no longer cached costs decoding up to 16 MiB.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_VIRTUAL_PEEK_H
 #define RAMSEAL_AGENT_EXAMINE_VIRTUAL_PEEK_H
@@ -26,27 +26,27 @@ struct peek_page {
 };
 
 /*
- * Borrows `v`, which nobody else reads from, and in which no other address space is chosen, until
- * peek_close(). `pages`: so many are kept, 4.1 KiB each; rounded up to a power of two.
+ * Borrows `v` until peek_close(): until then nobody else may read from it or choose another address
+ * space in it. `pages`: how many are cached, 4.1 KiB each; rounded up to a power of two.
  */
 struct peek;
 enum status peek_open(struct virtual_memory *v, size_t pages, struct peek **ret, struct err *e);
 void peek_close(struct peek *p); /* NULL is fine */
 
-/* The page that holds `va`, until the next call for this `p`. NULL: see peek_failed(). */
+/* The page that holds `va`; valid until the next call for this `p`. NULL: see peek_failed(). */
 const struct peek_page *peek_page(struct peek *p, uint64_t va);
 
 /*
- * Of a view of an image: the process has no page of its own there, so that what it reads is what
- * the file has. False where that is not known.
+ * For a view of an image file: true if the process has no page of its own there and so reads what
+ * the file has. False also where that is not known.
  */
 bool peek_is_files(struct peek *p, uint64_t va);
 
 /*
- * All pages of the ranges, which are whole pages and do not overlap, in the order in which the
- * container has them (virtual_sweep()). Called for each page once; neighbours that are alike and
- * have no bytes of their own can come as one, of which `page` is the first. Where `page` has bytes
- * of its own, .followed and .frame are not set. Anything but ST_OK ends it.
+ * All pages of the ranges, which are whole pages and do not overlap, in the order in which they are
+ * stored (virtual_sweep()). Called once for each page. Neighbours that are alike and have no bytes
+ * of their own can come in one call; `page` is then the first of them. Where `page` has bytes of
+ * its own, .followed and .frame are not set. Anything but ST_OK ends the sweep.
  */
 struct peek_visitor {
 	enum status (*pages)(void *context, const struct peek_page *page, uint64_t pages,
@@ -57,8 +57,8 @@ enum status peek_sweep(struct peek *p, const struct range_list *ranges,
 		       const struct peek_visitor *v, struct err *e);
 
 /*
- * What is known of a page's content, without it: from a sweep of late, or else by reading the page.
- * False: peek_failed().
+ * What is known about a page's content, from a recent sweep or else by reading the page. False: see
+ * peek_failed().
  */
 struct peek_worth {
 	enum given given;
@@ -67,12 +67,12 @@ struct peek_worth {
 	enum trust trust;
 };
 bool peek_worth(struct peek *p, uint64_t va, struct peek_worth *ret);
-/* Whether no page has to be read for it. */
+/* True if peek_worth() would not have to read the page. */
 bool peek_knows_worth(struct peek *p, uint64_t va);
 
 /*
- * ST_OK, or why a read failed that had to work (no memory, an I/O error): from then on nothing can
- * be had. Ask before you say that something is not there.
+ * ST_OK, or why a read failed for a reason outside the container (no memory, an I/O error). After
+ * that every read fails, so ask before you report that something is not there.
  */
 enum status peek_failed(const struct peek *p, struct err *e);
 

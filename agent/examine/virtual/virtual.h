@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtual memory of one address space, out of a container: through the copy of its page tables
- * that is chosen, by figures 2 and 3 of "Forensic analysis of Windows user space applications
+ * The virtual memory of one address space of a container, through the chosen copy of its page
+ * tables, following figures 2 and 3 of "Forensic analysis of Windows user space applications
  * through heap allocations" (Cohen, 2015). Each page comes with its entry, with where its content
  * was found and when it was captured, and with the verdict that smear_analyse() counts for it.
  */
@@ -27,13 +27,13 @@ enum given {
 
 const char *given_name(enum given g);
 
-/* What the VADs of a process of Windows know of pages whose entries say nothing. */
+/* What the VADs of a Windows process know about pages whose entries say nothing. */
 #define VAD_ANSWER_MAP(X)                                                                          \
 	X(VAD_SAYS_NOTHING)  /* unknown, because a part of the VADs is lost */                     \
 	X(VAD_SAYS_UNMAPPED) /* none has it */                                                     \
 	X(VAD_SAYS_RESERVED) /* it was never committed */                                          \
 	X(VAD_SAYS_ZEROS)    /* committed, and never touched */                                    \
-	X(VAD_SAYS_SECTION)  /* of a section: its prototype entry knows */
+	X(VAD_SAYS_SECTION)  /* in a section: its prototype entry knows */
 
 enum vad_answer {
 #define X(name) name,
@@ -41,7 +41,7 @@ enum vad_answer {
 #undef X
 };
 
-/* One page, or neighbouring pages of which nothing can be given for the same reason. */
+/* One page, or neighbouring pages that all can't be given for the same reason. */
 struct virtual_page {
 	uint64_t va;
 	uint64_t pages;
@@ -58,12 +58,12 @@ struct virtual_page {
 };
 
 /*
- * The process has no page there: its entry says so, or there is none and the VADs know of none that
- * was ever committed. False also if unknown.
+ * True if the process has no page there: its entry says so, or there is no entry and the VADs know
+ * of no committed page. False also if unknown.
  */
 bool virtual_page_is_absent(const struct virtual_page *p);
 
-/* The table that would have its entry is paged out, and could not be read. */
+/* True if the table that would have its entry is paged out and could not be read. */
 bool virtual_table_is_lost(const struct virtual_page *p);
 
 struct virtual_plan {
@@ -71,11 +71,16 @@ struct virtual_plan {
 	const struct rsz_reader *reader;
 	const json_t *manifest;
 	size_t cached; /* chunks of the page files, too */
-	/* Of the memory and of page files each, so many bytes of content are kept; 0: no bound. */
+	/*
+	 * How many bytes of content are cached, of the memory and of page files each; 0: no limit.
+	 */
 	size_t cached_bytes;
 
 	enum copy copy; /* through which tables */
-	/* The address space: of these one, or none (virtual_choose()); else by pid. */
+	/*
+	 * The address space: given by one of these, or chosen later (virtual_choose()); else by
+	 * pid.
+	 */
 	bool chosen_later;
 	bool by_dtb;
 	uint32_t pid;
@@ -84,7 +89,7 @@ struct virtual_plan {
 	size_t notes_size;
 };
 
-/* What is the same for all pages of it. */
+/* What holds for the whole address space. */
 struct virtual_info {
 	enum paging_mode mode;
 	enum discover_os os;
@@ -99,10 +104,10 @@ struct virtual_info {
 	bool assumed_levels; /* nothing says how many levels the tables have */
 };
 
-/* Pages that were told of: zero-initialise, each read adds to it. */
+/* Counts of the pages that readers were called for. Zero-initialise; each read adds to it. */
 struct virtual_counts {
 	uint64_t given[GIVENS];
-	uint64_t trust[TRUST_KINDS]; /* of those that were given */
+	uint64_t trust[TRUST_KINDS]; /* of the pages that were given */
 	uint64_t damaged;            /* of GIVEN_NOTHING */
 	uint64_t store_missing;      /* of GIVEN_NOTHING: not found in the compression store */
 };
@@ -118,23 +123,23 @@ struct virtual_reader {
 	enum status (*page)(void *context, const struct virtual_page *p, struct err *e);
 	void *context;
 	/*
-	 * Pages are told without their content, and neighbours of one mapping together: .bytes is
-	 * NULL, and whether the container is damaged there is not looked at.
+	 * Pages come without their content, and neighbours of one mapping together: .bytes is NULL,
+	 * and damage to the container is not noticed.
 	 */
 	bool unread;
 };
 
 struct virtual_vads {
 	/*
-	 * `*pages`: so many from `va` on have this answer, 1 at least; with VAD_SAYS_SECTION their
-	 * prototype entries lie behind each other, from `*prototype` on. Must not read from the
+	 * `*pages`: how many pages from `va` on have this answer, at least 1. With VAD_SAYS_SECTION
+	 * their prototype entries follow each other from `*prototype` on. Must not read from the
 	 * handle that asks.
 	 */
 	enum vad_answer (*range)(void *context, uint64_t va, uint64_t *pages, uint64_t *prototype);
 	void *context;
 };
 
-/* A page of a mapped file, for who has the file. */
+/* A page of a mapped file, to be filled in by whoever has the file. */
 struct virtual_file_page {
 	uint64_t va;
 	const struct pte *pte; /* its prototype entry: PTE_SUBSECTION or PTE_FILE_BACKED; */
@@ -151,106 +156,107 @@ struct virtual_file_page {
 
 struct virtual_files {
 	/*
-	 * For each page that is unmodified, by its prototype entry, and only in its file. Must not
-	 * read from the handle that asks. Anything but ST_OK ends the read.
+	 * Called for each page that, by its prototype entry, is unmodified and only in its file.
+	 * Must not read from the handle that asks. Anything but ST_OK ends the read.
 	 */
 	enum status (*page)(void *context, struct virtual_file_page *p, struct err *e);
 	void *context;
 };
 
 /*
- * The address space is found once, here; reads after it cost what they read. But the first that
- * meets an entry that is not present chooses the layout of those, by what all address spaces have.
- * ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a time.
+ * The address space is found once, here; later reads cost only what they read. But the first read
+ * that meets an entry that is not present chooses the layout of such entries, for which it looks at
+ * all address spaces. ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a
+ * time.
  */
 struct virtual_memory;
 enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory **ret,
 			 struct err *e);
 void virtual_close(struct virtual_memory *v); /* NULL is fine */
 
-/* Of the address space that is chosen. */
+/* About the chosen address space. */
 const struct virtual_info *virtual_info(const struct virtual_memory *v);
 
-/* By which entries that are not present were read; NULL: none was so far. */
+/* The layout by which entries that are not present were read; NULL: there was none so far. */
 const struct layout_choice *virtual_layout(const struct virtual_memory *v);
-/* Chooses it for who wants to tell of it: all address spaces are walked, but only once. */
+/* Chooses the layout, for callers that report it. Walks all address spaces, but only once. */
 enum status virtual_need_layout(struct virtual_memory *v, struct err *e);
 
-/* All that there are; until virtual_close(). */
+/* All address spaces; valid until virtual_close(). */
 const struct smear_spaces *virtual_spaces(const struct virtual_memory *v);
 
 /*
- * Goes on with another address space, which is one of virtual_spaces(). ST_INPUT: it has no tables
- * in the chosen copy; then reads are not to be tried until another one is chosen.
+ * Switches to another address space, one of virtual_spaces(). ST_INPUT: it has no tables in the
+ * chosen copy; then do not read until another one is chosen.
  */
 enum status virtual_choose(struct virtual_memory *v, const struct smear_id *id, struct err *e);
 
 /*
- * Appends the addresses of the user half that the chosen tables have an entry for, whatever it
- * says: tidy and joined. Nothing of an address space that this copy has no tables of, or whose root
- * is another's page there. *ret_cut: there are more tables than any process has, and some were not
- * looked at.
+ * Appends the addresses of the user half for which the chosen tables have an entry, whatever it
+ * says, sorted and joined. Appends nothing for an address space that has no tables in this copy, or
+ * whose root is another page there. *ret_cut: there are more tables than any process can have, and
+ * some were not read.
  */
 enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, bool *ret_cut,
 			   struct err *e);
 
 /*
- * The kernel and its own list of processes, anew out of the image's memory and without a scan for
- * roots; by the tables that are chosen. ST_OK also if little was found. discovery_deinit() behind
- * ST_OK.
+ * Discovers the kernel and its list of processes again from the image's memory, by the chosen
+ * tables and without a scan for roots. ST_OK also if little was found. Call discovery_deinit()
+ * after ST_OK.
  */
 enum status virtual_discover(struct virtual_memory *v, struct discovery *ret, struct err *e);
 
 /*
- * From now on pages of the user half without an entry of their own are looked for through the VADs;
- * NULL: not any more. They are copied; what they point to has to stay.
+ * From now on pages of the user half without an entry of their own are looked up in the VADs; NULL
+ * ends this. `vads` is copied; what it points to has to stay valid.
  */
 void virtual_set_vads(struct virtual_memory *v, const struct virtual_vads *vads);
 
 /*
- * From now on pages that only a mapped file has come from there, GIVEN_FILE; NULL: not any more.
- * They are copied; what they point to has to stay.
+ * From now on pages that only a mapped file has are read from it, GIVEN_FILE; NULL ends this.
+ * `files` is copied; what it points to has to stay valid.
  */
 void virtual_set_files(struct virtual_memory *v, const struct virtual_files *files);
 
 /*
- * Where the kernel has SmGlobals (pagestore.h), by its symbols: from now on the compression store
+ * Tells where the kernel's symbols have SmGlobals (pagestore.h). From now on the compression store
  * is searched there first. 0: unknown.
  */
 void virtual_set_store(struct virtual_memory *v, uint64_t globals);
 
 /*
- * Whether the page at `va` that has this frame is the one that its VAD's prototype entry has: of a
- * view of an image, what is in the file, and nobody has written to it. *ret is false also where
- * that entry can't be had, or is none.
+ * Whether the page at `va`, which has this frame, is the one in its VAD's prototype entry. In a
+ * view of an image file that means: it is the file's content, and nobody has written to it. *ret is
+ * false also where that entry can't be had or does not exist.
  */
 enum status virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame, bool *ret,
 				  struct err *e);
 
-/* Tells of the mappings in [va, va + length), whole pages; otherwise as virtual_read(). */
+/* Calls back for the mappings in [va, va + length), whole pages; otherwise as virtual_read(). */
 enum status virtual_read_rows(struct virtual_memory *v, uint64_t va, uint64_t length,
 			      const struct virtual_rows *rows, struct err *e);
 
 /*
- * `va`: any byte. ST_USAGE: an address that the machine does not have. ST_OK also where nothing
- * could be given, or the container is damaged there.
+ * `va` need not be aligned. ST_USAGE: an address that the machine does not have. ST_OK also where
+ * nothing could be given or the container is damaged.
  */
 enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
 			 const struct virtual_reader *reader, struct virtual_counts *counts,
 			 struct err *e);
 
 /*
- * As virtual_read() of each of the ranges, which are whole pages and do not overlap, but in the
- * order in which the container has their content: a process's pages lie all over memory and the
- * page files, and by address their chunks would be decoded again and again. Each is decoded once
- * for so many pages as VIRTUAL_SWEEP_PAGES. An address that the machine does not have is no error:
- * its page cannot be had.
+ * As virtual_read() for each of the ranges, which are whole pages and do not overlap, but in the
+ * order in which their content is stored. A process's pages are scattered over memory and the page
+ * files, and reading by address would decode the same chunks again and again; this decodes each
+ * chunk once per VIRTUAL_SWEEP_PAGES pages. An address that the machine does not have is not an
+ * error: its page can't be had.
  *
  * Not set in struct virtual_page: .why, .stream, .doubt, .level, .vad, and of .row all but .va,
  * .pages, .pte.state, .verdict and, if there are bytes, .content. Pages of zeros come as one, with
- * .bytes of one of them. Nothing else may be asked of `v` meanwhile. The reader is called from
- * several threads, by one at a time. Errors: those of virtual_read() and of the reader, ST_NOMEM,
- * ST_INTERRUPTED.
+ * .bytes of one of them. Do not use `v` for anything else meanwhile. The reader is called from
+ * several threads, but only by one at a time. Errors: those of virtual_read() and of the reader,
+ * ST_NOMEM, ST_INTERRUPTED.
  */
 #define VIRTUAL_SWEEP_PAGES ((size_t)1 << 18) /* 1 GiB; 32 bytes are kept of each */
 
