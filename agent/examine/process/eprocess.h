@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields of EPROCESS behind those that the list of processes is read by (agent/shared/paging): a
- * column of a table, chosen by what is true of several processes.
+ * Further fields of EPROCESS, besides those that the list of processes needs (agent/shared/paging):
+ * one column of a table, chosen by checking it against several processes.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_EPROCESS_H
 #define RAMSEAL_AGENT_EXAMINE_PROCESS_EPROCESS_H
@@ -29,7 +29,7 @@ struct eprocess_layout {
 extern const struct eprocess_layout eprocess_layouts[];
 extern const size_t eprocess_layout_count;
 
-/* What is known of the kernel and its processes before. */
+/* What is already known about the kernel and its processes. */
 struct eprocess_evidence {
 	uint32_t pid; /* offsets of UniqueProcessId and ImageFileName; 0: not known */
 	uint32_t name;
@@ -37,8 +37,8 @@ struct eprocess_evidence {
 	const uint64_t *objects; /* EPROCESSes */
 	size_t count;
 	/*
-	 * What the kernel's symbols say; NULL: there are none, or they have another kind of tree.
-	 * They are taken where no column of the tables fits more processes.
+	 * What the kernel's symbols say; NULL: there are none, or they describe another kind of
+	 * tree. They are used unless a column of the tables fits more processes.
 	 */
 	const struct eprocess_layout *fields;
 	const struct vad_layout *vads;
@@ -56,7 +56,7 @@ struct eprocess_choice {
 	char reason[EPROCESS_REASON_MAX];
 };
 
-/* So many processes are asked at most. */
+/* At most this many processes are checked. */
 #define EPROCESS_SAMPLES 12
 
 /* `m`: the kernel's half. ST_OK also where nothing was found; ST_NOMEM. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the files that a process has mapped are looked for: among the files that a container holds,
- * and on disks with NTFS volumes, images or live ones.
+ * Where to look for the files that a process has mapped: among the files in a container, and on
+ * disks with NTFS volumes, either images or live ones.
  *
  *	file_origins_open(&plan, &o, e)
  *	file_origins_set_container(o, reader, lines, e)
  *	for (i = 0; i < file_origins_count(o); i++)
  *		file_origin_open(o, i, &wanted, &file, &why, e)
  *
- * What is there is what it was when the disk was read or imaged, and not when the memory was:
- * nothing here says that it was the same. One thread at a time.
+ * The files are as they were when the disk was read or imaged, not when the memory was; nothing
+ * here claims that they are the same. One thread at a time.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_FILE_ORIGIN_H
 #define RAMSEAL_AGENT_EXAMINE_PROCESS_FILE_ORIGIN_H
@@ -19,7 +19,7 @@
 #include "formats/rsz/rsz_reader.h"
 #include "tsk-extract/reader.h"
 
-/* What the container itself is called in a plan; a disk of that name is "./container". */
+/* The name of the container itself in a plan. For a disk of that name write "./container". */
 #define FILE_ORIGIN_CONTAINER "container"
 
 struct file_origins_plan {
@@ -30,8 +30,8 @@ struct file_origins_plan {
 };
 
 /*
- * Opens the disks. ST_INPUT, ST_CORRUPT: one can't be opened, or has no NTFS volume that can be
- * read. All that `plan` points to is borrowed until file_origins_close().
+ * Opens the disks. ST_INPUT, ST_CORRUPT: one can't be opened, or has no readable NTFS volume.
+ * Everything that `plan` points to is borrowed until file_origins_close().
  */
 struct file_origins;
 enum status file_origins_open(const struct file_origins_plan *plan, struct file_origins **ret,
@@ -47,7 +47,7 @@ enum status file_origins_set_container(struct file_origins *o, const struct rsz_
 
 size_t file_origins_count(const struct file_origins *o);
 
-/* What writing to `path` could do to one of the disks; *ret_name: to which. */
+/* What writing to `path` could do to one of the disks; *ret_name is the name of that disk. */
 enum target_risk file_origins_target_risk(const struct file_origins *o, const char *path,
 					  const char **ret_name);
 
@@ -72,8 +72,8 @@ struct origin_facts {
 
 /*
  * Opens the file in one of the origins. ST_OK with *ret NULL: it can't be had from there, and *why
- * says why; then *ret_there is true if such a file is there all the same. Anything else is no
- * matter of this file: ST_NOMEM.
+ * says why; *ret_there is then true if the file exists all the same. Any other status is not about
+ * this file: ST_NOMEM.
  */
 struct origin_file;
 enum status file_origin_open(struct file_origins *o, size_t origin, const struct file_wanted *w,
@@ -86,12 +86,12 @@ const struct origin_facts *origin_file_facts(const struct origin_file *f);
 
 /*
  * `length` bytes at `offset`, 64 KiB at most. ST_OK with *ret_why NULL: all of them. Else *ret_why
- * says, in words that stay, why some can't be had. ST_NOMEM.
+ * says, in a static string, why some can't be had. ST_NOMEM.
  */
 enum status origin_file_read(struct origin_file *f, uint64_t offset, void *to, size_t length,
 			     const char **ret_why, struct err *e);
 
-/* Whether a file of a live volume moved, or changed its size, while it was open. */
+/* True if a file of a live volume moved or changed its size while it was open. */
 bool origin_file_has_changed(struct origin_file *f);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages of a process that only a mapped file has, out of that file, where it can be found
- * (file_origin.h): a page for whose prototype entry is a subsection's. Such a page is the file's
- * own content, unmodified; that the file is still what it was is nothing that anybody knows. A file
- * that is known to be another one is refused, all of it; what may differ for a known reason is
- * said. Pages of an image that lies elsewhere than it is linked for are relocated by the file's own
+ * Pages of a process that only a mapped file has, read from that file where it can be found
+ * (file_origin.h): pages whose prototype entry names a subsection. Such a page is unmodified file
+ * content, but whether the file is still the same is unknown. A file that is known to be another
+ * one is refused as a whole; where a page may differ for a known reason, that is reported. Pages of
+ * an image that is loaded at another address than it was linked for are relocated by the file's own
  * table.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_FILE_PAGES_H
@@ -15,9 +15,9 @@
 
 /*
  * From now on virtual_read() of the handle behind `p` gives pages out of files for [first, last],
- * which is rounded to whole VADs; all that memory says of them is read here. `o` and `p` are
- * borrowed until file_pages_close(), before which nothing else is to be read through `p`. ST_NOMEM,
- * or that the container cannot be read.
+ * which is rounded to whole VADs. Everything that memory says about them is read here. `o` and `p`
+ * are borrowed until file_pages_close(), and until then nothing else may be read through `p`.
+ * ST_NOMEM, or an error because the container cannot be read.
  *
  * `since`: when the acquisition of the memory began, FILETIME; 0: unknown.
  */
@@ -26,7 +26,7 @@ enum status file_pages_open(struct file_origins *o, struct opened_process *p, ui
 			    uint64_t first, uint64_t last, struct file_pages **ret, struct err *e);
 void file_pages_close(struct file_pages *f); /* NULL is fine */
 
-/* What a file was told by to be the one that memory has. */
+/* By what a file was recognised as the one in memory. */
 struct file_page_source {
 	struct origin_facts file;
 	bool same_volume; /* by its serial number */
@@ -35,7 +35,7 @@ struct file_page_source {
 	bool relocated;   /* of an image: its addresses were made those of memory */
 };
 
-/* Of a page that has just been given out of a file: until the next one is. */
+/* For the page that was just given out of a file; valid until the next one is. */
 const struct file_page_source *file_pages_source(const struct file_pages *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What memory says of a file that is mapped, besides its name: by which a file that is found
- * elsewhere can be told from another one of that name. Each of it may be missing; none is proof.
+ * What memory says about a mapped file besides its name, so that a file found elsewhere can be told
+ * from another one of that name. Each part may be missing, and none is proof.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_MAPPED_FILE_H
 #define RAMSEAL_AGENT_EXAMINE_PROCESS_MAPPED_FILE_H
@@ -25,7 +25,10 @@ void mapped_file_read(const struct memory_view *m, uint64_t object, uint64_t ima
 /* The headers of a program in the first bytes of its file. */
 bool mapped_file_header(const uint8_t *bytes, size_t size, struct pe_program *ret);
 
-/* By what differs from build to build: time stamp, size of the image, checksum, 32 or 64 bits. */
+/*
+ * Compares what differs from build to build: time stamp, size of the image, checksum, 32 or 64
+ * bits.
+ */
 bool mapped_file_same_header(const struct pe_program *a, const struct pe_program *b);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The modules of a process: what its loader keeps in a list, and what of an image is mapped, which
- * the VADs tell. Each can be without the other: a program can be mapped by hand, taken out of the
- * list, or listed for show; so the difference is reported, not hidden.
+ * The modules of a process: those in its loader's list, and the images that its VADs show as
+ * mapped. Either can occur without the other, because a program can be mapped by hand, removed from
+ * the list, or listed without being there; such differences are reported.
  *
  * Layouts are the same in all builds from 7 SP1 to 24H2 (Microsoft's public symbols of ntdll as
  * phnt has them: winsiderss/systeminformer 103cc43, phnt/include/ntldr.h, ntpsapi.h, ntpebteb.h).
@@ -14,10 +14,13 @@
 #include "agent/shared/kernel/processes.h"
 #include "formats/base/err.h"
 
-/* No real process has nearly as many; a list that goes on is none. */
+/* No real process has nearly as many; a longer list is not a list. */
 #define MODULES_MAX      8192
 
-/* Of all paths: a thousand times as much as any process has. Further ones are not read. */
+/*
+ * Bytes of all paths together: a thousand times as much as any process has. Further paths are not
+ * read.
+ */
 #define MODULE_NAMES_MAX ((size_t)64 << 20)
 
 struct module {
@@ -35,7 +38,7 @@ struct modules {
 	struct module *at; /* by rising .base */
 	size_t count, room;
 	size_t names; /* bytes that all paths take */
-	/* How far the lists could be followed; the second is not found in one without WoW64. */
+	/* How far the lists could be followed. A process without WoW64 has no second list. */
 	enum list_end end, narrow_end;
 };
 
@@ -52,21 +55,21 @@ struct modules_plan {
 	size_t n_mapped;
 };
 
-/* ST_NOMEM alone; `ret` is to be freed in any case. */
+/* Fails only with ST_NOMEM; free `ret` in any case. */
 enum status modules_find(const struct modules_plan *plan, struct modules *ret, struct err *e);
 void modules_deinit(struct modules *m);
 
-/* The loader's lists were followed to their end. `wow64`: it should have two. */
+/* True if the loader's lists were followed to their end. `wow64`: there should be two. */
 bool modules_know_listed(const struct modules *m, bool wow64);
 /*
- * Where module list and mappings disagree, as text; NULL: nowhere, or unknown,
- * because VADs are lost (`know_mapped`) or lists are.
+ * How module list and mappings disagree, as text. NULL: they do not, or it is unknown because VADs
+ * (`know_mapped`) or lists are lost.
  */
 const char *module_finding(const struct module *m, bool know_mapped, bool know_listed);
 
 /* The module that `va` lies in; NULL: none. */
 const struct module *modules_at(const struct modules *m, uint64_t va);
-/* What stands behind the last separator of its path; "?" where it has none. */
+/* What follows the last separator of its path; "?" if it has no path. */
 const char *module_name(const struct module *m);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One process of Windows in a container: its EPROCESS, its VADs, and its memory to be read in.
- */
+/* One Windows process in a container: its EPROCESS, its VADs, and access to its memory. */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_PROCESS_H
 #define RAMSEAL_AGENT_EXAMINE_PROCESS_PROCESS_H
 
@@ -15,7 +13,7 @@
 
 struct process_facts {
 	uint32_t pid;
-	char name[PROCESS_NAME_MAX]; /* raw bytes of a stranger */
+	char name[PROCESS_NAME_MAX]; /* raw bytes, not trusted */
 	uint32_t build;              /* of Windows; 0: not known */
 	const char *layout;          /* the column of eprocess_layouts[] */
 	const char *layout_reason;   /* until process_close() */
@@ -32,12 +30,12 @@ struct process_facts {
 };
 
 /*
- * The address space that is chosen in `v`, as that of `pid`. `v` is borrowed until
- * process_close(), and no other address space is to be chosen in it; until then it also looks for
- * pages through the VADs (virtual_set_vads()). ST_INPUT: it is not Windows, or the process has no
- * EPROCESS that was found, or a symbol file is of something else.
+ * Opens the address space that is chosen in `v` as that of `pid`. `v` is borrowed until
+ * process_close(): until then no other address space may be chosen in it, and it also looks up
+ * pages in the VADs (virtual_set_vads()). ST_INPUT: it is not Windows, the EPROCESS was not found,
+ * or a symbol file belongs to something else.
  *
- * `symbols`: files that were given, or NULL; borrowed, and told whose they are.
+ * `symbols`: files that were given, or NULL. Borrowed; filled in with what each file belongs to.
  */
 struct opened_process;
 enum status process_open(struct virtual_memory *v, uint32_t pid, struct symbol_set *symbols,
@@ -46,12 +44,12 @@ void process_close(struct opened_process *p); /* NULL is fine */
 
 const struct process_facts *process_facts(const struct opened_process *p);
 const struct vad_list *process_vads(const struct opened_process *p);
-/* What pages that have no entry of their own are, by their VADs. */
+/* By the VADs: what the pages are that have no entry of their own. */
 const struct section_parts *process_sections(const struct opened_process *p);
 
 /*
- * True, and where it comes from, if the page at `va` is one of a mapped file: its name, as struct
- * vad has it, and the offset there if that is known.
+ * True if the page at `va` belongs to a mapped file. *ret is then the file's name, as in struct
+ * vad, and the offset if it is known.
  */
 struct process_file {
 	const char *name; /* until process_close() */
@@ -61,18 +59,18 @@ struct process_file {
 };
 bool process_file_of(const struct opened_process *p, uint64_t va, struct process_file *ret);
 
-/* The handle that it was opened on, for whole pages with all that is known of each. */
+/* The handle that it was opened on, for whole pages with everything that is known about each. */
 struct virtual_memory *process_memory(const struct opened_process *p);
 
 /* Its user half and the kernel's. */
 struct peek *process_peek(const struct opened_process *p);
 
-/* Its modules, by the loader's lists and its VADs. ST_NOMEM; `ret` is to be freed in any case. */
+/* Its modules, by the loader's lists and its VADs. ST_NOMEM; free `ret` in any case. */
 enum status process_modules(const struct opened_process *p, struct modules *ret, struct err *e);
 
 /*
- * ImagePathName and CommandLine of what it was started with, as unicode_string_read() has them;
- * NULL: not to be had. For free(). The program itself may have changed both.
+ * ImagePathName and CommandLine from its start, as unicode_string_read() returns them; NULL: not to
+ * be had. Release them with free(). The program itself may have changed both.
  */
 struct process_start {
 	char *image, *command_line;
@@ -80,17 +78,20 @@ struct process_start {
 void process_start_read(const struct opened_process *p, struct process_start *ret);
 void process_start_deinit(struct process_start *s);
 
-/* Private memory that was made to be written, tidy: heaps are in nothing else. */
+/* Private memory that was allocated as writable, sorted and joined: heaps are nowhere else. */
 enum status process_private_ranges(const struct opened_process *p, struct range_list *ret,
 				   struct err *e);
-/* Its threads. ST_NOMEM; `ret` is to be freed in any case. */
+/* Its threads. ST_NOMEM; free `ret` in any case. */
 enum status process_threads(const struct opened_process *p, struct threads *ret, struct err *e);
 
-/* What lies at `va`, one of these modules' or the kernel's, by symbols where there are some. */
+/*
+ * Names what lies at `va` in one of these modules or in the kernel, with symbols where there are
+ * any.
+ */
 void process_address_text(const struct opened_process *p, const struct modules *m, uint64_t va,
 			  char ret[static SYMBOL_TEXT_MAX]);
 
-/* Every process of the kernel's list, in its order. */
+/* Every process in the kernel's list, in its order. */
 const struct process_list *process_others(const struct opened_process *p);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the VADs of a process say of each page of its addresses: which prototype entry it has, and
- * where it is in which file. All that takes reading is read once, here.
+ * What the VADs of a process say about each page of its addresses: which prototype entry it has,
+ * and where in which file it is. Everything is read once, here.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_SECTIONS_H
 #define RAMSEAL_AGENT_EXAMINE_PROCESS_SECTIONS_H
 
 #include "agent/examine/process/vads.h"
 
-/* Neighbouring pages of a view whose prototype entries lie behind each other. */
+/* Neighbouring pages of a view whose prototype entries follow each other. */
 struct section_part {
 	uint64_t start, end; /* first and last byte */
 	uint64_t prototype;  /* of the first page */
@@ -16,14 +16,14 @@ struct section_part {
 	bool has_offset;
 	uint64_t offset;   /* in the file, of the first page */
 	bool has_end;      /* images: */
-	uint64_t file_end; /* behind the last byte of the file that its pages have */
+	uint64_t file_end; /* one past the last byte of the file in its pages */
 	size_t vad;        /* which one of the list */
 };
 
-/* Of all VADs: those of a process have some hundred modules with ten parts each. */
+/* For all VADs together: a process has about a hundred modules with ten parts each. */
 #define SECTION_PARTS_MAX ((size_t)1 << 20)
 
-/* From one subsection to the next, of all views together: four for each part that there can be. */
+/* Steps from one subsection to the next, in all views together: four for each possible part. */
 #define SECTION_STEPS_MAX ((size_t)1 << 22)
 
 struct section_parts {
@@ -34,7 +34,7 @@ struct section_parts {
 	bool cut;     /* SECTION_PARTS_MAX, or SECTION_STEPS_MAX */
 };
 
-/* ST_OK also where subsections are lost: then pages have no part. ST_NOMEM. */
+/* ST_OK also where subsections are lost; their pages then have no part. ST_NOMEM. */
 enum status section_parts_read(const struct memory_view *m, const struct vad_list *l,
 			       struct section_parts *ret, struct err *e);
 void section_parts_deinit(struct section_parts *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layouts of EPROCESS, VADs and ETHREAD as a kernel's symbols say them: for builds that no table
- * has. They are tried on the data like those of the tables (eprocess_choose(), threads_find()).
+ * Layouts of EPROCESS, VADs and ETHREAD from a kernel's symbols, for builds that are in no table.
+ * They are checked against the data like those of the tables (eprocess_choose(), threads_find()).
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_SYMBOL_LAYOUTS_H
 #define RAMSEAL_AGENT_EXAMINE_PROCESS_SYMBOL_LAYOUTS_H
@@ -12,13 +12,13 @@
 
 struct symbol_layouts {
 	struct eprocess_layout fields;
-	bool has_vads; /* false: trees as 7 and 8 have them, or fields that are not read so */
+	bool has_vads; /* false: trees as in Windows 7 and 8, or fields of an unknown form */
 	struct vad_layout vads;
 	bool has_threads;
 	struct ethread_layout threads;
 };
 
-/* ST_INPUT: it is not said where the fields of EPROCESS are; the message names the first. */
+/* ST_INPUT: the symbols lack fields of EPROCESS; the message names the first. */
 enum status symbol_layouts_read(const struct symbols *s, struct symbol_layouts *ret, struct err *e);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The threads of a process: what the kernel keeps of each (ETHREAD, in a ring that begins in the
- * EPROCESS), and what the thread has for itself (TEB). Which build's layout holds is tried: one in
- * which each thread names the process and its PID.
+ * The threads of a process: what the kernel keeps about each (ETHREAD, in a ring that begins in the
+ * EPROCESS), and what the thread keeps itself (TEB). The layout is found by trying: in the right
+ * one each thread names the process and its PID.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_THREADS_H
 #define RAMSEAL_AGENT_EXAMINE_PROCESS_THREADS_H
@@ -11,14 +11,14 @@
 #include "agent/shared/kernel/processes.h"
 #include "formats/base/err.h"
 
-/* More than any real process has; a ring that goes on is none. */
+/* More than any real process has; a longer ring is not a ring. */
 #define THREADS_MAX 65536
 
 struct thread {
 	uint64_t object; /* virtual address of its ETHREAD */
 	uint64_t tid;
 	uint64_t start; /* Win32StartAddress */
-	uint64_t teb;   /* 0: it has none, as the kernel's threads */
+	uint64_t teb;   /* 0: it has none, like the kernel's threads */
 	uint64_t kernel_stack,
 		kernel_base;              /* KernelStack and StackBase: what is used lies between */
 	bool has_stack;                   /* the TEB could be read, and is this thread's. Then: */
@@ -29,14 +29,14 @@ struct thread {
 };
 
 struct threads {
-	const char *layout; /* whose ETHREAD it is; NULL: none of those known fits */
+	const char *layout; /* whose layout of ETHREAD fits; NULL: none of the known ones */
 	struct thread *at;  /* in the order of the ring */
 	size_t count, room;
 	enum list_end end;
 	bool none; /* .end is LIST_NOT_FOUND: the head of every layout tried is empty */
 };
 
-/* Where a version keeps what. KTHREAD is what an ETHREAD begins with. */
+/* The offsets of a version. An ETHREAD begins with a KTHREAD. */
 struct kthread_layout {
 	uint16_t stack_base, kernel_stack, trap_frame, teb, process;
 };
@@ -52,14 +52,14 @@ struct ethread_layout {
 
 struct threads_plan {
 	const struct memory_view *memory; /* with the kernel's half */
-	/* Tried before those that are known, as what symbols say; or NULL. */
+	/* A layout from symbols, tried before the known ones; or NULL. */
 	const struct ethread_layout *layout;
 	uint64_t eprocess;
 	uint32_t pid;
 	bool wow64;
 };
 
-/* ST_NOMEM alone; `ret` is to be freed in any case. */
+/* Fails only with ST_NOMEM; free `ret` in any case. */
 enum status threads_find(const struct threads_plan *plan, struct threads *ret, struct err *e);
 void threads_deinit(struct threads *t);
 

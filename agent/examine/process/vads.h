@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The virtual address descriptors of a Windows process (x64): which ranges of addresses it has
- * reserved, as what, and with which file behind them. The tree is read without symbols.
+ * reserved, for what, and which file is mapped there. The tree is read without symbols.
  *
- * It is a stranger's, or torn by the machine that went on while it was read. Nodes are taken only
- * where the order of the tree allows them: every node has to lie between the ranges of those above
- * it, so that circles and nodes that hang in two places cannot be followed, and ranges of the
- * result never overlap. Nodes are in paged pool: where one cannot be had, what hangs from it is
- * lost, and counted.
+ * The tree is not trusted, and may be torn because the machine went on while it was read. A node is
+ * accepted only where the order of the tree allows it: it has to lie between the ranges of the
+ * nodes above it. So cycles, and nodes that hang in two places, are never followed, and the
+ * resulting ranges never overlap. Nodes are in paged pool: where one cannot be had, the subtree
+ * below it is lost and counted.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_VADS_H
 #define RAMSEAL_AGENT_EXAMINE_PROCESS_VADS_H
@@ -37,13 +37,11 @@ enum vad_type {
 
 const char *vad_type_name(enum vad_type t);
 
-/* "rw", "rwx", "rw+guard", "no-access"; of the five bits that a VAD has for it. */
+/* "rw", "rwx", "rw+guard", "no-access"; from the five bits that a VAD has for it. */
 #define VAD_PROTECTION_MAX 24
 void vad_protection_text(uint8_t protection, char ret[static VAD_PROTECTION_MAX]);
 
-/*
- * Where a version keeps what. Offsets in bytes from the node; UINT8_MAX where it does not have it.
- */
+/* The offsets of a version, in bytes from the node; UINT8_MAX: it has no such field. */
 struct vad_layout {
 	const char *name;
 	const char *source;
@@ -62,13 +60,13 @@ struct vad_layout {
 	uint8_t commit_flag;
 	uint8_t subsection, first_prototype, last_prototype; /* of long nodes */
 	uint8_t ptes, sector;                                /* in a subsection; */
-	uint8_t sectors, subsection_flags; /* how many are full, and of the last the bytes */
+	uint8_t sectors, subsection_flags; /* how many are full, and the bytes in the last */
 };
 
 extern const struct vad_layout vad_layouts[];
 extern const size_t vad_layout_count;
 
-/* Pages are charged when they are first written, and not before. */
+/* Pages are charged only when they are first written. */
 #define VAD_NO_COMMIT UINT64_MAX
 
 struct vad {
@@ -81,10 +79,10 @@ struct vad {
 	bool mem_commit; /* all of it was committed when it was made */
 	bool is_long;    /* the node has a part on a section */
 	bool torn;       /* its parent is another one than the node that led here */
-	bool lost_part;  /* that on the section, or what it leads to, cannot be had */
+	bool lost_part;  /* the part on the section, or what it points to, cannot be had */
 	uint64_t commit; /* pages charged, or VAD_NO_COMMIT */
 
-	/* Of a section; 0: of none, or lost. All are addresses. */
+	/* If it has a section; 0: it has none, or it is lost. All are addresses. */
 	uint64_t subsection; /* the first page's */
 	uint64_t first_prototype;
 	uint64_t last_prototype;
@@ -100,15 +98,15 @@ struct vad {
 };
 
 /*
- * A process of the largest servers has some 10,000; each needs addresses of its own, and takes 200
+ * A process on the largest servers has about 10,000. Each covers addresses of its own and takes 200
  * bytes here.
  */
 #define VADS_MAX      ((size_t)1 << 18)
 
-/* A balanced tree of 2^40 nodes is not as deep (1.44 log2 n). */
+/* More than the depth of a balanced tree of 2^40 nodes (1.44 log2 n). */
 #define VAD_DEPTH_MAX 64
 
-/* Bytes of all names of one list: 200,000 of those that are usual. Behind that none are read. */
+/* Bytes of all names of one list, enough for 200,000 usual ones. Further names are not read. */
 #define VAD_NAMES_MAX ((size_t)64 << 20)
 
 struct vad_list {
@@ -125,16 +123,16 @@ struct vad_list {
 	bool cut;         /* VADS_MAX */
 };
 
-/* True if every node was reached, and none contradicts another. */
+/* True if every node was reached and no two contradict each other. */
 bool vad_list_is_whole(const struct vad_list *l);
 
-/* How many addresses it has, in pages. */
+/* The size of its range, in pages. */
 static inline uint64_t vad_pages(const struct vad *v)
 {
 	return ((v->end - v->start) >> PAGE_SHIFT) + 1;
 }
 
-/* The name of its type, or of one without "private" or "mapped". */
+/* The name of its type; of VAD_NONE: "private" or "mapped". */
 const char *vad_kind_name(const struct vad *v);
 
 /* The one that `va` is in, or NULL. */
@@ -142,24 +140,24 @@ const struct vad *vad_find(const struct vad_list *l, uint64_t va);
 
 /*
  * Reads the tree whose root (EPROCESS.VadRoot) is at `root`. ST_OK also where little of it is
- * there; ST_NOMEM. `most`: nodes that are wanted; 0: all. vad_list_deinit() in any case.
+ * there; ST_NOMEM. `most`: how many nodes to read; 0: all. Call vad_list_deinit() in any case.
  */
 enum status vads_read(const struct memory_view *m, const struct vad_layout *l, uint64_t root,
 		      size_t most, struct vad_list *ret, struct err *e);
 void vad_list_deinit(struct vad_list *l);
 
-/* How much a tree speaks for a layout; of several trees the sums are compared. */
+/* How well a layout fits a tree. The sums over several trees are compared. */
 struct vad_score {
 	uint64_t nodes;      /* that were reached */
 	uint64_t wrong;      /* subtrees refused, and nodes torn */
 	uint64_t sections;   /* nodes whose section leads back to itself */
-	uint64_t no_section; /* nodes that should have one, and what is there leads nowhere */
+	uint64_t no_section; /* nodes that should have one, but whose pointer leads nowhere */
 	uint64_t tags;       /* nodes whose pool tag says the same as .is_private */
 	uint64_t bad_tags;   /* or the opposite */
 	uint64_t counts;     /* trees with as many nodes as the process counts */
 };
 
-/* Adds what the tree at `root` says of layout `l`: of its first SAMPLE_NODES nodes. */
+/* Adds the score of layout `l` for the tree at `root`, by its first SAMPLE_NODES nodes. */
 #define SAMPLE_NODES 256
 enum status vads_score(const struct memory_view *m, const struct vad_layout *l, uint64_t root,
 		       struct vad_score *ret, struct err *e);
@@ -175,11 +173,11 @@ struct vad_prototype {
 	uint64_t subsection; /* that has it */
 	bool has_offset;
 	uint64_t file_offset;
-	bool has_end;      /* of images alone, whose subsections are padded with zeros */
-	uint64_t file_end; /* behind the last byte of the file that its subsection has */
+	bool has_end;      /* only for images, whose subsections are padded with zeros */
+	uint64_t file_end; /* one past the last byte of the file in its subsection */
 };
 
-/* Subsections of a section: an image has one for each of its own, and those are 96 mostly. */
+/* Subsections of a section: an image has one for each of its sections, usually at most 96. */
 #define SUBSECTIONS_MAX 4096
 
 /*
@@ -189,8 +187,8 @@ struct vad_prototype {
  *	while (vad_walk_next(&w, &first, &pages))
  *		... w.va is the first page's address, `pages` lie behind it ...
  *
- * It ends where the view does, where the section does, and where a subsection cannot be had. Only
- * of a VAD with a section there is anything.
+ * It ends at the end of the view or of the section, or where a subsection cannot be had. Only a VAD
+ * with a section has any.
  */
 struct vad_walk {
 	const struct memory_view *m;
@@ -207,7 +205,7 @@ void vad_walk_begin(struct vad_walk *w, const struct memory_view *m, const struc
 		    const struct vad *v);
 bool vad_walk_next(struct vad_walk *w, struct vad_prototype *ret, uint64_t *pages);
 
-/* Where the prototype entry of the page at `va` is; false if the walk does not come to it. */
+/* Where the prototype entry of the page at `va` is; false if the walk does not reach it. */
 bool vad_prototype_of(const struct memory_view *m, const struct vad_layout *l, const struct vad *v,
 		      uint64_t va, struct vad_prototype *ret);
 
@@ -215,7 +213,7 @@ bool vad_prototype_of(const struct memory_view *m, const struct vad_layout *l, c
 bool vad_subsection_offset(const struct memory_view *m, const struct vad_layout *l,
 			   uint64_t subsection, uint64_t proto, bool image, uint64_t *ret);
 
-/* Where an image's subsection ends in its file: what it has behind that are zeros. */
+/* Where an image's subsection ends in its file; what follows in memory is zeros. */
 bool vad_subsection_end(const struct memory_view *m, const struct vad_layout *l,
 			uint64_t subsection, uint64_t *ret);
 
