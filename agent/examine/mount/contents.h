@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An open container, and the tree of files that is made of it. */
+/* An open container and the tree of files that is made from it. */
 #ifndef RAMSEAL_AGENT_EXAMINE_MOUNT_CONTENTS_H
 #define RAMSEAL_AGENT_EXAMINE_MOUNT_CONTENTS_H
 
@@ -21,13 +21,13 @@ struct contents {
 	struct node *root;
 };
 
-/* ST_INPUT if it is no container. contents_close() only behind ST_OK. */
+/* ST_INPUT if it is not a container. Call contents_close() only after ST_OK. */
 enum status contents_open(const struct mount_plan *plan, struct contents *ret, struct err *e);
 void contents_close(struct contents *c);
 
 /*
- * A file that is made of the container when somebody first asks for it. The makers below get one
- * with its `contents`.
+ * A file that is made from the container on first use. The makers below get one whose `contents` is
+ * set.
  */
 struct made_file {
 	struct contents *contents;
@@ -42,7 +42,7 @@ enum status make_core(struct made_file *f, struct err *e);
 /* memory.dmp, as `export --format dmp` writes it, and the list of its gaps and patches. */
 enum status make_dmp(struct made_file *f, struct err *e);
 enum status make_dmp_gaps(struct made_file *f, struct err *e);
-/* memory.gaps.json, as `export` makes it, but for how many pages are damaged. */
+/* memory.gaps.json, as `export` makes it, but without the number of damaged pages. */
 enum status make_gaps(struct made_file *f, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A paged stream of a container as the image that `export` and `extract` write of it, read at any
- * offset: padded, where an address is an offset; or a head and then pages back to back.
+ * A paged stream of a container as the image that `export` and `extract` would write, readable at
+ * any offset: padded, so that an address is an offset, or a head followed by pages back to back.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_MOUNT_IMAGE_FILE_H
 #define RAMSEAL_AGENT_EXAMINE_MOUNT_IMAGE_FILE_H
@@ -10,7 +10,7 @@
 #include "agent/image/image_pass.h"
 #include "formats/image/dmp.h"
 
-/* What stands where a page has no content. */
+/* What a reader gets where a page has no content. */
 struct gap_view {
 	bool fail; /* nothing: ST_END */
 	struct fill_pattern unreadable;
@@ -18,7 +18,7 @@ struct gap_view {
 	struct fill_pattern missing; /* of virtual memory */
 };
 
-/* Constant once it is made. */
+/* Does not change once it is made. */
 struct image_file {
 	struct chunk_cache *cache;   /* borrowed, */
 	const struct gap_view *gaps; /* too */
@@ -31,26 +31,26 @@ struct image_file {
 	size_t head_size;
 	uint64_t *offsets;
 
-	/* Of a crash dump: what it has otherwise than memory; owned. */
+	/* Of a crash dump: where it differs from memory; owned. */
 	struct dmp_patch *patches;
 	size_t n_patches;
 };
 
 /*
- * Takes `head` (for free()) and `ranges` over, also after a failure. `head` may be NULL: padded, up
- * to `end`.
+ * Takes ownership of `head` (released with free()) and `ranges`, also after a failure. `head` may
+ * be NULL: padded, up to `end`.
  */
 enum status image_file_init(struct image_file *f, uint8_t *head, size_t head_size,
 			    struct range_list *ranges, struct err *e);
 void image_file_deinit(struct image_file *f);
 
 uint64_t image_file_size(const struct image_file *f);
-/* Bytes that are no holes. */
+/* Bytes that are not in holes. */
 uint64_t image_file_stored(const struct image_file *f);
-/* As node_ops.next_data(). */
+/* Implements node_ops.next_data(). */
 bool image_file_next_data(const struct image_file *f, uint64_t at, struct range *ret);
 
-/* As node_ops.read(). */
+/* Implements node_ops.read(). */
 enum status image_file_read(const struct image_file *f, uint64_t at, uint8_t *buf, size_t len,
 			    struct err *e);
 

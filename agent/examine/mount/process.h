@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The address spaces of processes as files. All go through one struct virtual_memory, because to
- * open one takes a walk through the tables of all processes: one thread at a time.
+ * The address spaces of processes as files. All of them share one struct virtual_memory, because
+ * opening one walks the tables of all processes; so one thread at a time.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_MOUNT_PROCESS_H
 #define RAMSEAL_AGENT_EXAMINE_MOUNT_PROCESS_H
@@ -14,17 +14,17 @@
 struct address_spaces;
 
 /*
- * Nothing is read yet. All borrowed until address_spaces_destroy(). `cache`: bytes of content to
- * keep.
+ * Nothing is read yet. All arguments are borrowed until address_spaces_destroy(). `cache`: bytes of
+ * content to cache.
  */
 enum status address_spaces_create(struct smear_input *in, const struct gap_view *gaps, size_t cache,
 				  struct address_spaces **ret, struct err *e);
 void address_spaces_destroy(struct address_spaces *s); /* NULL is fine */
 
 /*
- * Finds the processes, and adds a folder for each, PID-NAME. Where two have one PID (a number that
- * was used again), the address of their top tables is behind the name; a process that runs in the
- * tables of another one has no name of its own. ST_INPUT: the container does not tell of any.
+ * Finds the processes, and adds a folder for each, PID-NAME. Where two have the same PID (it was
+ * reused), the address of their top table follows the name. A process that shares the tables of
+ * another one has no folder of its own. ST_INPUT: the container lists no processes.
  */
 enum status address_spaces_list(struct address_spaces *s, struct node *folder, struct err *e);
 

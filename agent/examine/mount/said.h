@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was said since the container was mounted: in the background nobody hears it, so that it is a
- * file beside what it is about. One line of JSON for each event.
+ * The log since the container was mounted. In the background nobody would see messages, so they are
+ * in a file next to what they are about. One line of JSON for each event.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_MOUNT_SAID_H
 #define RAMSEAL_AGENT_EXAMINE_MOUNT_SAID_H
 
 #include "agent/examine/mount/tree.h"
 
-/* From the first to the second all lines of the log are kept, up to a bound. */
+/* Between these two calls all lines of the log are kept, up to a limit. */
 void said_begin(void);
 void said_end(void);
 
@@ -16,8 +16,8 @@ void said_end(void);
 enum status said_add_file(struct node *root, struct err *e);
 
 /*
- * Logs that a file could not be read at an offset. Each cause is told once, and no more than 1,000:
- * a damaged chunk has 256 pages, and readers try again.
+ * Logs that a file could not be read at an offset. Each cause is logged once, and at most 1,000
+ * causes, because a damaged chunk has 256 pages and readers try again.
  */
 void said_damage(const struct node *n, uint64_t at, const struct err *why);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tree of files as a mounted file system: what the kernel asks, through libfuse. */
+/* A tree of files as a mounted file system: answers the kernel's requests through libfuse. */
 #ifndef RAMSEAL_AGENT_EXAMINE_MOUNT_SERVE_H
 #define RAMSEAL_AGENT_EXAMINE_MOUNT_SERVE_H
 
@@ -8,19 +8,19 @@
 struct serve_options {
 	const char *folder; /* absolute */
 	const char *what;   /* what df(1) and /proc/mounts call it */
-	uint64_t wall;      /* time of all files, ns since 1970 */
+	uint64_t wall;      /* the time stamp of all files, ns since 1970 */
 };
 
 struct server;
 
-/* ST_OUTPUT if it cannot be mounted there. All borrowed until serve_end(). */
+/* ST_OUTPUT if it cannot be mounted there. All arguments are borrowed until serve_end(). */
 enum status serve_begin(const struct serve_options *o, struct node *root, struct server **ret,
 			struct err *e);
 
-/* Answers on several threads, until it is unmounted or somebody asks to stop. */
+/* Answers on several threads until it is unmounted or asked to stop. */
 enum status serve_run(struct server *s, struct err *e);
 
-/* Unmounts it, if it still is. Who has a file open can keep it open, but reads nothing more. */
+/* Unmounts it if it is still mounted. Open files stay open, but cannot be read any more. */
 void serve_end(struct server *s);
 
 #endif

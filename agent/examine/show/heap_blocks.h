@@ -5,7 +5,7 @@
 
 #include "agent/examine/show/heap_session.h"
 
-/* So many are printed at once: what they are worth is asked of other pages than their headers'. */
+/* How many are printed at once: what a block is worth depends on other pages than its header. */
 #define BLOCKS_AT_ONCE 1024
 
 struct block_printer {
@@ -39,23 +39,23 @@ enum block_from {
 /* What the content of a block is worth. */
 struct block_worth {
 	uint64_t unread;            /* bytes */
-	uint64_t from[BLOCK_FROMS]; /* bytes; with .unread they are all of it */
-	const char *trust;          /* of the worst page; "none" where nothing of it can be read */
+	uint64_t from[BLOCK_FROMS]; /* bytes; together with .unread the whole block */
+	const char *trust;          /* of the worst page; "none" if nothing of it can be read */
 };
 
 void block_judge(struct block_printer *b, const struct heap_allocation *a, struct block_worth *ret);
 
-/* "60 valid, 28 page file, 12 not read" bytes; "-" of no bytes. */
+/* "60 valid, 28 page file, 12 not read" bytes; "-" for no bytes. */
 #define BLOCK_FROM_TEXT 160
 void block_from_text(const struct block_worth *w, char ret[static BLOCK_FROM_TEXT]);
 
-/* What holds something that was found. */
+/* The word for what holds something that was found. */
 static inline const char *block_noun(const struct heap_allocation *a)
 {
 	return a->state == BLOCK_FREE ? "a free block" : "an allocation";
 }
 
-/* A document of one block; NULL without memory. */
+/* A document about one block; NULL if out of memory. */
 json_t *block_json(const struct block_printer *p, const struct heap_allocation *a,
 		   const struct block_worth *w);
 

@@ -6,7 +6,7 @@
 #include "agent/examine/heap/block_list.h"
 #include "agent/examine/show/heap_blocks.h"
 
-/* Records and names without one, of the blocks of `l`, which has the free ones. */
+/* Prints records, and names that have none, from the blocks of `l`, which includes free ones. */
 enum status heap_dns(struct block_printer *p, const struct block_list *l, struct err *e);
 
 #endif

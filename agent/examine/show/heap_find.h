@@ -5,13 +5,13 @@
 
 #include "agent/examine/show/heap_blocks.h"
 
-/* Every word that is `va`. */
+/* Every word with the value `va`. */
 enum status heap_referrers(struct block_printer *p, const struct heap_session *s,
 			   const struct block_list *l, uint64_t va, struct err *e);
 
 /*
- * Every place that holds `what`: a text, as UTF-16 and then as UTF-8, or "hex:" and digits.
- * ST_USAGE: it is neither, or longer than HEAP_FIND_MAX bytes.
+ * Every place that holds `what`: a text, searched for as UTF-16 and then as UTF-8, or "hex:" and
+ * digits. ST_USAGE: it is neither, or longer than HEAP_FIND_MAX bytes.
  */
 #define HEAP_FIND_MAX 256
 #define HEAP_FIND_HEX "hex:"

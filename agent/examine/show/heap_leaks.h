@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ramseal heap --leaks: busy blocks that nothing refers to, in groups. */
+/* ramseal heap --leaks: busy blocks that nothing points to, in groups. */
 #ifndef RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_LEAKS_H
 #define RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_LEAKS_H
 
 #include "agent/examine/show/heap_session.h"
 
-/* `l` is all busy blocks. */
+/* `l` holds all busy blocks. */
 enum status heap_leaks(const struct heap_session *s, const struct block_list *l, bool json,
 		       struct err *e);
 

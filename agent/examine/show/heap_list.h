@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ramseal heap without a question: the heaps, what is in them, and whether it adds up. */
+/* ramseal heap without further options: the heaps, what is in them, and whether the sums agree. */
 #ifndef RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_LIST_H
 #define RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_LIST_H
 

@@ -5,7 +5,7 @@
 
 #include "agent/examine/show/heap_blocks.h"
 
-/* The block around `va` and its words. ST_INPUT: it is in none that is known. */
+/* The block around `va` and its words. ST_INPUT: it is in no known block. */
 enum status heap_show(struct block_printer *p, const struct heap_session *s,
 		      const struct block_list *l, uint64_t va, struct err *e);
 

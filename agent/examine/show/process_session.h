@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One process of a container, for the commands that look into it: open, its VADs read. */
+/* One process of a container, open and with its VADs read, for the commands that look into it. */
 #ifndef RAMSEAL_AGENT_EXAMINE_SHOW_PROCESS_SESSION_H
 #define RAMSEAL_AGENT_EXAMINE_SHOW_PROCESS_SESSION_H
 
@@ -20,7 +20,7 @@ extern const struct option_group process_option_group;
 #define COPY_CHOICE_HELP                                                                           \
 	"use the page tables in the memory image itself, or the copies read before or after it"
 
-/* Of --tables: the image's first, because that is the default. */
+/* The choices of --tables: the image's first, because it is the default. */
 extern const char *const copy_choices[];
 extern const enum copy copy_of_choice[];
 
@@ -34,17 +34,17 @@ struct process_session {
 };
 
 /*
- * ST_USAGE without --pid; errors name the file. What the kernel's lists do not tell for certain is
- * warned about. process_session_close() only behind ST_OK.
+ * ST_USAGE without --pid; errors name the file. Warns about what the kernel's lists leave
+ * uncertain. Call process_session_close() only after ST_OK.
  */
 enum status process_session_open(struct cli *cli, const struct process_options *o,
 				 const struct age_identities *x, struct process_session *ret,
 				 struct err *e);
-/* The same, of another container than the first operand. */
+/* The same for another container than the first operand. */
 enum status process_session_open_at(struct cli *cli, const char *path,
 				    const struct process_options *o, const struct age_identities *x,
 				    struct process_session *ret, struct err *e);
-/* Returns `st`, or ST_NOMEM, as container_answer(). */
+/* Returns `st` or ST_NOMEM, like container_answer(). */
 enum status process_session_close(struct process_session *s, enum status st, struct err *e);
 
 #endif

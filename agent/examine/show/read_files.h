@@ -16,11 +16,11 @@ struct read_file_options {
 /* For CLI_GROUP(…, struct read_file_options). */
 extern const struct option_group read_file_option_group;
 
-/* *ret NULL: none are asked for. ST_USAGE, and as file_origins_open(); borrows `o`. */
+/* *ret NULL: no files are wanted. ST_USAGE, and the errors of file_origins_open(); borrows `o`. */
 enum status read_files_open(const struct cli *cli, const struct read_file_options *o,
 			    struct file_origins **ret, struct err *e);
 
-/* ST_OUTPUT if the output, a path, is a disk that is read, or on one that lives without `force`. */
+/* ST_OUTPUT if the output path is a disk that is read or, without `force`, lies on a live one. */
 enum status read_files_check_target(const struct file_origins *o, const char *path, bool force,
 				    struct err *e);
 
@@ -30,7 +30,7 @@ uint64_t read_files_filetime(uint64_t ns);
 /* "of "disk.raw", at another time than the memory (same volume and size)". */
 void read_files_text(const struct file_page_source *s, char *ret, size_t size);
 
-/* As common-1.schema.json's "file_source". NULL without memory. */
+/* As common-1.schema.json's "file_source". NULL if out of memory. */
 json_t *read_files_json(const struct file_page_source *s);
 
 #endif

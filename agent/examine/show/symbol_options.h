@@ -15,14 +15,14 @@ struct symbol_options {
 /* For CLI_GROUP(…, struct symbol_options). */
 extern const struct option_group symbol_option_group;
 
-/* ST_INPUT, ST_USAGE; symbol_set_deinit() in any case. */
+/* ST_INPUT, ST_USAGE. Call symbol_set_deinit() in any case. */
 enum status symbol_options_open(const struct symbol_options *o, struct symbol_set *ret,
 				struct err *e);
 
-/* Says which files were used for what, and warns of those that were forced. */
+/* Says which file was used for what, and warns about those that were forced. */
 void symbol_options_tell(const struct symbol_set *s);
 
-/* As common-1.schema.json's "symbols". NULL without memory. */
+/* As common-1.schema.json's "symbols". NULL if out of memory. */
 json_t *symbol_options_json(const struct symbol_set *s);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The page about many hosts, made of the summaries that `acquire --summary` wrote on each of them.
  *
- * Summaries come from machines that may be in somebody else's hands: they are checked as far as
- * they are used, and limited in size, depth and number. What cannot be used is named in the page,
+ * Summaries come from machines that an attacker may control. Everything in them that is used is
+ * checked, and their size, depth and number are limited. The page names those that cannot be used,
  * with the reason.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FLEET_H
@@ -17,13 +17,14 @@
 #include "formats/base/err.h"
 
 /*
- * A summary has some 10 KB, and what `info` says of a container with a thousand processes below a
- * MB. While one is read, jansson needs up to fifty times as much (of nothing but empty lists).
+ * A summary has about 10 KB, and the output of `info` for a container with a thousand processes
+ * less than 1 MB. While reading one, jansson needs up to fifty times as much (for nothing but empty
+ * lists).
  */
 #define FLEET_DOC_MAX   ((size_t)4 << 20)
-#define FLEET_DEPTH_MAX 32 /* of objects and lists in each other; ours have 8 */
+#define FLEET_DEPTH_MAX 32 /* of nested objects and lists; ours have 8 */
 #define FLEET_DOCS_MAX  100000
-#define FLEET_FOLDERS   8 /* in each other */
+#define FLEET_FOLDERS   8 /* nested folders */
 
 /* A number that is not known. */
 #define FLEET_UNKNOWN   UINT64_MAX
@@ -32,7 +33,7 @@
 struct fleet_host {
 	char *file; /* where it was read */
 	char *name;
-	char *boot_id; /* the same for as long as a machine runs */
+	char *boot_id; /* stays the same until the machine restarts */
 	char *kernel;  /* name and release; of Windows with build and update */
 	char *tool;    /* version, and the beginning of the executable's hash */
 	char *error;   /* what the acquisition said when it failed */
@@ -50,10 +51,10 @@ struct fleet_host {
 	uint64_t named, doubtful;     /* pages that page tables name; of them at risk or wrong */
 };
 
-/* What is no summary, and why. */
+/* A file that is not a summary, and why. */
 struct fleet_fault {
 	char *file;
-	bool other; /* a document of ramseal that is about something else: nobody is missing */
+	bool other; /* another document of ramseal: no host is missing because of it */
 	char why[ERR_MESSAGE_MAX];
 };
 
@@ -72,29 +73,30 @@ struct fleet {
 	size_t hosts_room, faults_room, smears_room;
 };
 
-/* Is it a folder, or does it begin as JSON does? Then a report on it is one on a fleet. */
+/* True if it is a folder or begins like JSON: a report on it is then a report on a fleet. */
 bool fleet_is(const char *path);
 
 /*
- * Adds a summary, or what `info --json` says of a container, or all *.json in a folder and the
- * folders in it, in the order of their names, but for lists of gaps (*.gaps.json). What is
- * something else becomes a fault. ST_NOMEM; ST_INPUT for a folder that cannot be read, or if there
- * are too many.
+ * Adds a summary, or what `info --json` says of a container, or all *.json in a folder and its
+ * subfolders in the order of their names, except lists of gaps (*.gaps.json). Anything else becomes
+ * a fault. ST_NOMEM; ST_INPUT for a folder that cannot be read, or if there are too many.
  */
 enum status fleet_add(struct fleet *f, const char *path, struct err *e);
 
-/* The same of a document in memory; `file`: what to call it. */
+/* The same for a document in memory; `file`: its name. */
 enum status fleet_add_text(struct fleet *f, const char *file, const char *text, size_t len,
 			   struct err *e);
 
-/* Behind the last: brings what `info` measured to its host, and sorts hosts by name. */
+/*
+ * To be called after the last: assigns what `info` measured to the hosts, and sorts hosts by name.
+ */
 void fleet_finish(struct fleet *f);
 void fleet_deinit(struct fleet *f);
 
-/* As `acquire` ended: good without gaps, fair with gaps, otherwise bad. */
+/* By how `acquire` ended: good without gaps, fair with gaps, otherwise bad. */
 enum rating fleet_rating(const struct fleet_host *h);
 
-/* What its exit code means; if we do not know that, in the summary's own words. */
+/* What its exit code means; for an unknown code, the summary's own words. */
 const char *fleet_outcome(const struct fleet_host *h);
 
 void page_of_fleet(struct doc *d, const struct fleet *f);

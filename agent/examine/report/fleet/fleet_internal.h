@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two halves of the fleet page: fleet.c, and the sections of fleet_groups.c. */
+/* Shared by the two halves of the fleet page: fleet.c, and the sections in fleet_groups.c. */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FLEET_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FLEET_INTERNAL_H
 
@@ -16,7 +16,7 @@ struct ranked {
 typedef bool host_filter(const struct fleet_host *h);
 typedef int host_compare(const void *a, const void *b);
 
-/* `compare` is of pointers to pointers to hosts; NULL: as they stand in the fleet. */
+/* `compare` gets pointers to pointers to hosts; NULL: in the fleet's order. */
 struct ranked fleet_ranked(struct doc *d, const struct fleet *f, host_filter *takes,
 			   host_compare *compare);
 
@@ -25,7 +25,7 @@ static inline const struct fleet_host *fleet_host_at(const void *p)
 	return *(const struct fleet_host *const *)p;
 }
 
-/* For a host_compare: larger first; those that have the same, as they stand in the fleet. */
+/* For a host_compare: larger values first; equal ones in the fleet's order. */
 int fleet_falling(uint64_t x, uint64_t y, const void *a, const void *b);
 bool fleet_any(const struct fleet_host *h);
 

@@ -26,7 +26,7 @@ void section_unreadable(struct doc *d, const struct report_run *r);
 
 /* one_smear.c: page tables and pages. */
 bool has_smear(const struct report_run *r);
-/* The same, and an image, of which it is counted what its own tables name. */
+/* The same, or it is an image, for which the pages that its own tables name are counted. */
 bool has_tables(const struct report_run *r);
 void section_smear(struct doc *d, const struct report_run *r);
 void section_windows(struct doc *d, const struct report_run *r);
@@ -35,7 +35,7 @@ void section_transitions(struct doc *d, const struct report_run *r);
 void section_processes(struct doc *d, const struct report_run *r);
 void section_states(struct doc *d, const struct report_run *r);
 
-/* So many streams are listed; the rest is summed. */
+/* How many streams are listed; the rest is summed. */
 #define ONE_STREAMS 40
 
 #endif

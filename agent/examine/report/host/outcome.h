@@ -7,11 +7,11 @@
 #include "agent/examine/report/kit/rating.h"
 
 /*
- * The acquisition as a whole: bad if its container is not whole, or where `verify` says that it is
- * not all of it; fair if pages are missing, or if somebody sealed it later.
+ * Rates the acquisition as a whole: bad if its container is not whole, or if `verify` calls it
+ * incomplete; fair if pages are missing, or if the container was sealed later.
  */
 enum rating outcome_rating(const struct report_run *r);
-/* In few words: "Complete", "Cut off". */
+/* In a word or two: "Complete", "Cut off". */
 const char *outcome_headline(const struct report_run *r);
 /* Why, in paragraphs. */
 void outcome_put_reasons(struct doc *d, const struct report_run *r);

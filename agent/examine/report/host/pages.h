@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of one acquisition and of several, and their figures. */
+/* The report's page about one acquisition, the one about several, and their figures. */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_HOST_PAGES_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_HOST_PAGES_H
 
@@ -8,12 +8,10 @@
 #include "agent/examine/report/kit/glossary.h"
 #include "agent/examine/report/kit/page.h"
 
-/* Of one acquisition; of several, side by side. */
+/* The page of one acquisition; the page of several, side by side. */
 void page_of_one(struct doc *d, const struct report_run *r);
 void page_of_several(struct doc *d, const struct report_run *runs, size_t count);
-/*
- * One figure as an SVG file of its own, of one acquisition or of several.
- */
+/* One figure as an SVG file of its own, about one acquisition or about several. */
 typedef void figure_put(struct doc *d, const struct report_run *runs, size_t count,
 			enum svg_form form);
 
@@ -27,7 +25,7 @@ struct page_figure {
 extern const struct page_figure page_figures[];
 extern const size_t page_n_figures;
 
-/* A drawing for wide and for small screens. The figure stays open for a caption. */
+/* One drawing for wide and one for small screens. The figure stays open for a caption. */
 void page_figure_begin(struct doc *d, figure_put *put, const struct report_run *runs, size_t count);
 void page_figure_end(struct doc *d);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page of HTML or a drawing in SVG while it is made, in memory, and numbers as people read them.
+ * A page of HTML or a drawing in SVG while it is being made, in memory; and numbers formatted for
+ * people.
  *
- * Markup goes in as it is; whatever came out of an image, a manifest or a command line goes through
- * doc_text(), which leaves nothing that a browser could take for markup, and nothing that a reader
- * could take for something else: control characters, bytes that are not UTF-8 and characters that
- * reorder or hide their neighbours become \xNN or \u{NNNN}.
+ * Markup goes in as it is. Whatever came from an image, a manifest or a command line goes through
+ * doc_text(), which leaves nothing that a browser could take for markup and nothing that could
+ * mislead a reader: control characters, bytes that are not UTF-8 and characters that reorder or
+ * hide their neighbours become \xNN or \u{NNNN}.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_KIT_DOC_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_KIT_DOC_H
@@ -14,9 +15,12 @@
 
 #include "formats/base/defs.h"
 
-/* Zero-initialise. Out of memory, `lost` is set and stays: ask once, at the end. */
+/*
+ * Zero-initialise. When memory runs out, `lost` is set and stays set, so one check at the end is
+ * enough.
+ */
 struct doc {
-	char *at; /* len bytes, and a 0 behind them; NULL: nothing was put in */
+	char *at; /* len bytes, then a 0; NULL: still empty */
 	size_t len;
 	size_t room;
 	bool lost;
@@ -25,13 +29,13 @@ struct doc {
 void doc_deinit(struct doc *d);
 #define _cleanup_doc_ CLEANUP(doc_deinit)
 
-/* Markup of ours. */
+/* Our own markup. */
 void doc_put(struct doc *d, const char *markup);
 void doc_printf(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* A stranger's text, NULL as "". */
+/* Untrusted text; NULL counts as "". */
 void doc_text(struct doc *d, const char *text);
-/* The same, of at most `max` characters: of a longer one "…" is the last. */
+/* The same with at most `max` characters; the last one of a text that was cut is "…". */
 void doc_text_cut(struct doc *d, const char *text, size_t max);
 
 /* Numbers, each in a buffer of the caller. */
@@ -41,7 +45,7 @@ void number_count(uint64_t n, char ret[static NUMBER_MAX]);                    /
 void number_share(uint64_t part, uint64_t whole, char ret[static NUMBER_MAX]); /* "12.3 %", "-" */
 void number_duration(uint64_t ns, char ret[static NUMBER_MAX]); /* "4.813 s", "6.2 ms", "810 ns" */
 
-/* The same, put in. */
+/* The same, written into the document. */
 void doc_count(struct doc *d, uint64_t n);
 void doc_share(struct doc *d, uint64_t part, uint64_t whole);
 void doc_duration(struct doc *d, uint64_t ns);

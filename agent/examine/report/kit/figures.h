@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The ways in which numbers are drawn. They know nothing of containers, so that whoever has the
- * numbers can have the drawing.
- */
+/* The kinds of figures. They know nothing about containers, so that any numbers can be drawn. */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_KIT_FIGURES_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_KIT_FIGURES_H
 
 #include "agent/examine/report/kit/svg.h"
 #include "agent/examine/smear/window.h"
 
-/* Where names stand left of what they name, they end here, and have so many characters. */
+/* Names at the left of a figure end here, and have at most so many characters. */
 #define FIGURE_NAMES    196
 #define FIGURE_NAME_MAX 26
 
-/* One bar: its parts, in the order of the series, lie one behind the other. */
+/* One bar: its parts follow each other in the order of the series. */
 struct figure_bar {
 	const char *name;
-	char suffix[32]; /* behind the name, and never cut: "" or a number */
+	char suffix[32]; /* follows the name and is never cut: "" or a number */
 	uint64_t parts[SVG_SERIES];
 	char note[96]; /* at the end of the line, or "" */
 };
@@ -41,18 +38,18 @@ struct figure_window {
 void figure_windows(struct doc *d, const struct figure_window *at, size_t count,
 		    enum svg_form form);
 
-/* The share of pages whose window is not longer than the time below; a line for each. */
+/* The share of pages whose window is at most the time on the axis; one line for each. */
 void figure_curves(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form);
 
 /*
- * Median, 95 % and maximum of each, as marks over a logarithmic axis of time. Those of one name
- * share a line: so the spread of repeated runs shows.
+ * Median, 95 % and maximum of each, as marks over a logarithmic axis of time. Marks with the same
+ * name share a line, which shows the spread of repeated runs.
  */
 void figure_spread(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form);
 
 /*
- * Numbers of pages, as marks over a logarithmic axis with a place for none. Those of one name share
- * a line. Always a file of its own.
+ * Numbers of pages, as marks over a logarithmic axis that also has a place for 0. Marks with the
+ * same name share a line. Always a file of its own.
  */
 #define FIGURE_DOTS_SERIES 3
 
@@ -72,7 +69,7 @@ struct figure_dots {
 
 void figure_dots(struct doc *d, const struct figure_dots *f);
 
-/* cells[from * n + to]. On a small screen, bars of those that differ. */
+/* cells[from * n + to]. On a small screen it becomes bars of the cells off the diagonal. */
 struct figure_matrix {
 	const char *title;
 	const char *from, *to; /* what rows and columns are */

@@ -2,7 +2,7 @@
 /*
  * What the terms in a report mean. Figures and tables link their terms to these definitions, so a
  * number and its definition are one click apart. The texts are short forms of
- * agent/examine/smear/METHOD.md and formats/SPEC.md; where they differ, those two count.
+ * agent/examine/smear/METHOD.md and formats/SPEC.md; where they differ, those two are right.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_KIT_GLOSSARY_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_KIT_GLOSSARY_H
@@ -202,20 +202,21 @@ enum term {
 		TERMS
 };
 
-/* A link to the term's entry. `text` may be a stranger's. */
+/* A link to the term's entry. `text` need not be trusted. */
 void glossary_link(struct doc *d, enum term t, const char *text);
 
 /*
- * A sentence, in markup of ours, in which %s is a text, PRIu64 a count, and [%u words] a link to
- * the entry of a term:
+ * A sentence in our own markup, in which %s is a text, PRIu64 a count, and [%u words] a link to the
+ * entry of a term:
  *
  *	glossary_say(d, "%" PRIu64 " of them are [%u hidden].", n, TERM_HIDDEN);
  */
 void glossary_say(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
- * Groups as a section's inside: from the term `first`, which begins one, to the one before
- * `behind`. A page has those that it links to: GLOSSARY_OF_ACQUISITION or GLOSSARY_OF_PROCESS.
+ * The content of a glossary section: all groups from the term `first`, which begins one, to the one
+ * before `behind`. A page has those that it links to: GLOSSARY_OF_ACQUISITION or
+ * GLOSSARY_OF_PROCESS.
  */
 void glossary_put(struct doc *d, enum term first, enum term behind);
 

@@ -8,8 +8,8 @@
 #include "agent/examine/report/kit/glossary.h"
 
 /*
- * A table. On a small screen each row becomes a block, in which the first cell is the heading and
- * every other one says which column it is of.
+ * A table. On a small screen each row becomes a block: the first cell is its heading, and each
+ * other cell names its column.
  *
  *	html_table(&t, d, caption);
  *	html_column(&t, TERMS, "stream");
@@ -32,14 +32,14 @@ struct html_table {
 
 /* `caption`: markup, or NULL. */
 void html_table(struct html_table *t, struct doc *d, const char *caption);
-/* `text` may be a stranger's. It is linked to the term; TERMS is none. */
+/* `text` need not be trusted. It is linked to the term; TERMS: no link. */
 void html_column(struct html_table *t, enum term term, const char *text);
 void html_column_of_numbers(struct html_table *t, enum term term, const char *text);
 void html_table_body(struct html_table *t);
 void html_table_end(struct html_table *t);
 
 void html_row(struct html_table *t);
-/* One that sums what has no row of its own. */
+/* A row that sums everything that has no row of its own. */
 void html_row_of_rest(struct html_table *t);
 void html_row_end(struct html_table *t);
 
@@ -49,20 +49,20 @@ void html_cell_end(struct html_table *t);
 void html_cells_empty(struct html_table *t, size_t n);
 void html_text(struct html_table *t, const char *text);
 void html_number(struct html_table *t, uint64_t n);
-/* And behind it how much of `whole` that is. */
+/* A number, followed by its share of `whole`. */
 void html_number_of(struct html_table *t, uint64_t n, uint64_t whole);
 void html_size(struct html_table *t, uint64_t bytes);
 void html_duration(struct html_table *t, uint64_t ns);
 
 /*
- * Rows of a name (markup of ours) and a value, which the caller puts in between; in
- * <table class="facts">. html_fact() is one of a stranger's text, left out where there is none.
+ * Rows with a name (our own markup) and a value, which the caller puts in between; in <table
+ * class="facts">. html_fact() makes one from untrusted text, and nothing if there is no text.
  */
 void html_fact_begin(struct doc *d, const char *name);
 void html_fact_end(struct doc *d);
 void html_fact(struct doc *d, const char *name, const char *text);
 
-/* A stranger's text, of bounded length, that does not reorder what stands beside it. */
+/* Untrusted text, of bounded length, that cannot reorder what is next to it. */
 void html_strange(struct doc *d, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a report judges, and how that looks: a sign, a word and a colour, so that nothing depends
- * on the colour; and the reason beside it.
+ * A report's ratings and how they look: a sign, a word and a colour, so that nothing depends on the
+ * colour alone, with the reason next to it.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_KIT_RATING_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_KIT_RATING_H
@@ -19,7 +19,7 @@ void rating_put(struct doc *d, enum rating j, const char *text);
 
 /*
  * How many of the user pages are safe, by the image's tables: good from RATING_SAFE_GOOD percent
- * on, bad below RATING_SAFE_FAIR. TERM_RATING tells why there.
+ * on, bad below RATING_SAFE_FAIR. TERM_RATING explains these limits.
  */
 #define RATING_SAFE_GOOD 95
 #define RATING_SAFE_FAIR 50

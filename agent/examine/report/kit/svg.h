@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all figures are drawn with: scales, ticks, axes, legends, and one palette that people who
- * are colour-blind can tell apart (M. Okabe and K. Ito, "Color Universal Design", 2008), each
- * colour with a pattern of its own.
+ * The parts that all figures share: scales, ticks, axes, legends, and one palette whose colours
+ * people who are colour-blind can tell apart (M. Okabe and K. Ito, "Color Universal Design", 2008),
+ * each colour with a pattern of its own.
  *
- * Lengths are in the units of the drawing's viewBox, 12 of them to the height of a letter. Colours
- * are variables of SVG_STYLE, which stands once in a page, or in each drawing that is a file of its
- * own; so are the patterns, SVG_PATTERNS.
+ * Lengths are in the units of the drawing's viewBox; a letter is 12 units high. The colours are
+ * variables of svg_style, which a page has once and a drawing in a file of its own has as well; the
+ * same goes for svg_patterns().
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_KIT_SVG_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_KIT_SVG_H
@@ -28,14 +28,14 @@ static inline double svg_form_width(enum svg_form f)
 	return f == SVG_NARROW ? SVG_WIDTH_NARROW : SVG_WIDTH;
 }
 
-/* Colours for light and dark, print is light; then what figures share. */
+/* Colours for light and dark mode (print is light), and the styles that figures share. */
 extern const char svg_style[];
 
 /* The fills of SVG_SERIES series: class "s0" or, with its pattern, fill="url(#p0)". */
 #define SVG_SERIES 8
 void svg_patterns(struct doc *d);
 
-/* A file of its own has style, patterns and background. `title` is for screen readers. */
+/* With SVG_ALONE it has style, patterns and background. `title` is for screen readers. */
 void svg_begin(struct doc *d, enum svg_form form, double width, double height, const char *title);
 void svg_end(struct doc *d);
 
@@ -49,7 +49,7 @@ struct scale {
 	bool log;
 };
 
-/* What lies outside is put at the nearer end; so is everything if there is no extent. */
+/* Values outside are put at the nearer end; without an extent every value is. */
 double scale_at(const struct scale *s, double value);
 
 #define TICKS_MAX 24
@@ -65,7 +65,7 @@ enum tick_unit {
 	TICK_COUNT,   /* "10,000" */
 	TICK_PERCENT, /* "20 %" */
 	TICK_NS,      /* a time: "10 ms" */
-	TICK_NONE,    /* nothing is written */
+	TICK_NONE,    /* no label */
 };
 
 void tick_text(double value, enum tick_unit unit, char ret[static NUMBER_MAX]);
@@ -80,7 +80,7 @@ void svg_text(struct doc *d, double x, double y, const char *anchor, const char 
 
 /*
  * A line below (or left of) the plot with ticks, labels, lines through the plot, and a title. A
- * label that would reach over the drawing's end is moved inwards; one that would touch the one
+ * label that would cross the edge of the drawing is moved inwards; one that would touch the label
  * before it is left out.
  */
 void svg_axis_x(struct doc *d, enum svg_form form, const struct scale *s, double top, double bottom,
@@ -93,20 +93,20 @@ struct svg_legend {
 	unsigned series;
 };
 
-/* From x on, in as many rows as it takes; the first one's letters stand on y. */
+/* Starts at x and takes as many rows as it needs; y is the baseline of the first row. */
 #define SVG_LEGEND_PITCH 18
 void svg_legend(struct doc *d, enum svg_form form, double x, double y,
 		const struct svg_legend *entries, size_t count);
-/* What its rows but the first add to the height. */
+/* The height that all rows but the first add. */
 double svg_legend_more(enum svg_form form, double x, const struct svg_legend *entries,
 		       size_t count);
 
-/* The dashes by which lines differ that have no pattern; "" is a line without. */
+/* The dashes that tell lines apart, which have no pattern; "" is a solid line. */
 const char *svg_dash(unsigned series);
 
 /*
- * How many characters of a stranger's text, `most` of them, are shown in so much room (at least
- * one): what doc_text() writes in other words takes more.
+ * How many characters of an untrusted text, up to `most`, fit into so much room (at least one). A
+ * character that doc_text() escapes takes more room.
  */
 size_t svg_fit(const char *text, size_t most, double size, double room);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When which physical address was captured, thinned out to a grid of fixed size: however large the
- * machine and however wild the order, the drawing stays below 2 MB and this below 50 KiB.
+ * When each physical address was captured, reduced to a grid of fixed size. Whatever the size of
+ * the machine and the order, the drawing stays below 2 MB and this structure below 50 KiB.
  *
  * Two walks over the chunks' headers: timeline_scale() for each chunk, then timeline_fix(), then
  * timeline_mark() for each.
@@ -29,10 +29,10 @@ enum timeline_kind {
 	TIMELINE_KINDS
 };
 
-/* A stretch of addresses that is drawn without a break, over these rows. */
+/* A stretch of addresses that is drawn without a break, in these rows. */
 struct timeline_band {
 	uint64_t first, last;
-	unsigned low, high; /* rows from the bottom; `high` is the one behind */
+	unsigned low, high; /* rows from the bottom; `high` is one past the last */
 };
 
 /* Zero-initialise. */
@@ -67,7 +67,7 @@ uint64_t timeline_cell_bytes(const struct timeline *t);
 
 /* Internal: what measuring and drawing share. */
 
-/* Rows between two bands, so that the addresses at their ends can both be read. */
+/* Rows between two bands, so that the labels of both addresses can be read. */
 #define TIMELINE__BREAK 8
 
 static inline uint64_t timeline__band_bytes(const struct timeline_band *b)
@@ -75,7 +75,7 @@ static inline uint64_t timeline__band_bytes(const struct timeline_band *b)
 	return b->last - b->first + 1;
 }
 
-/* The row of an address, with its part. */
+/* The row of an address, with its fraction. */
 double timeline__row(const struct timeline_band *b, uint64_t address);
 
 #endif
