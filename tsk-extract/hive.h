@@ -51,11 +51,11 @@ bool hive_is_damaged(const struct hive *h, struct err *ret);
 size_t hive_passed_over(const struct hive *h);
 
 /*
- * It was not written out whole, and its transaction logs do not have all that is missing: the newest
- * changes are not there.
+ * It was not written completely, and its transaction logs do not have all that is missing: it lacks
+ * the newest changes.
  */
 bool hive_is_dirty(const struct hive *h);
-/* What came of its logs, in memory; NULL if it had been written out whole. */
+/* What its logs added, in memory; NULL if it had been written completely. */
 const struct hive_replay *hive_replayed(const struct hive *h);
 
 /* Names of page files, as stored, in order; ended by NULL. Owned by the hive. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transaction logs of a registry hive: what was not yet written into it when its machine stopped, or
- * was read. Source: msuhanov's "Windows registry file format specification", "Format of transaction
- * log files": the old format (up to Windows 8) has one set of pages, the new one (8.1 on) entries
- * one behind the other, each with a number and hashes. All is done in memory.
+ * Transaction logs of a registry hive: what was not yet written into it when its machine stopped,
+ * or was read. Source: msuhanov's "Windows registry file format specification", "Format of
+ * transaction log files": the old format (up to Windows 8) has one set of pages, the new one (8.1
+ * on) entries one behind the other, each with a number and hashes. All is done in memory.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_HIVE_LOG_H
 #define RAMSEAL_TSK_EXTRACT_HIVE_LOG_H
@@ -33,12 +33,12 @@ struct hive_replay {
 /* The hive's sequence numbers differ, or the checksum of its header is wrong. */
 bool hive_header_is_dirty(const uint8_t header[static 512]);
 
-/* How long the hive can get, by what the logs say; `size` at least, and no more than `max`. */
+/* How long the hive can get, by what the logs say: at least `size`, and at most `max`. */
 size_t hive_log_room(const struct hive_log logs[static HIVE_LOGS], size_t size, size_t max);
 
 /*
- * Of a hive that is dirty, of `*size` bytes with room for `room`. It is as it was where nothing fits
- * it. Its header then says that it is clean, or as far as it got.
+ * Of a hive that is dirty, of `*size` bytes with room for `room`. If no log fits it, it stays as it
+ * was. Its header then says that it is clean, or as far as it got.
  */
 void hive_log_replay(uint8_t *hive, size_t *size, size_t room,
 		     const struct hive_log logs[static HIVE_LOGS], struct hive_replay *ret);

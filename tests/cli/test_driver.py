@@ -287,7 +287,7 @@ class Driver(unittest.TestCase):
             with self.subTest(doc):
                 self.check_refused(INPUT, want, driver, '--host', self.host_file(doc))
         self.check_refused(INPUT, 'No such file', driver, '--host', self.at / 'none')
-        self.check_refused(INPUT, 'is no Windows program', self.host_file('MZ'))
+        self.check_refused(INPUT, 'is neither a Windows program', self.host_file('MZ'))
         self.check_refused(INPUT, 'No such file', self.at / 'none.sys')
         self.check_refused(USAGE, '--policy needs --host', driver, '--policy', 'x.cip')
         content = driver.read_bytes()

@@ -22,8 +22,8 @@ OTHERS = [str(path) for part in ('agent', 'formats', 'driver-interface', 'tsk-ex
 SIMULATOR = os.environ.get('RAMSEAL_SIMULATOR') != '0'  # -Dsimulator
 MACHINE = 'sim:desktop,ram=128M,allocated=80M,resident=44M,trimmed=24M,others=30M,processes=10,cache=8M,' \
           'pagefile0=128M,pagefile1=64M'
-COMMANDS = {'acquire', 'check', 'status', 'stop', 'verify', 'info', 'extract-file', 'pagefiles', 'context', 'seal',
-            'upload', 'help', 'version', 'completion', 'manual'}
+COMMANDS = {'acquire', 'check', 'status', 'stop', 'driver', 'verify', 'info', 'extract-file', 'pagefiles', 'context',
+            'seal', 'upload', 'help', 'version', 'completion', 'manual'}
 
 
 def output_of(*args, code=0):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hive and two logs: how many blocks of 512 bytes the first two have (2 bytes each), and they, one
- * behind the other. The hive has 4096 bytes of header as in a file, of which 512 are in the input.
+ * A hive and two logs: how many blocks of 512 bytes the first two have (2 bytes each), and then all
+ * of them. The hive has 4096 bytes of header as in a file, of which 512 are in the input.
  */
 #include <string.h>
 

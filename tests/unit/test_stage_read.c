@@ -317,7 +317,8 @@ TEST(a_source_that_dies_stops_all_of_them)
 		else
 			assert_int_equal(p->pages[i].detail, SKIP_SOURCE_FAILED);
 	}
-	assert_in_range(skipped, 1, 200);
+	/* Others may have read all of theirs by then, or nothing. */
+	assert_in_range(skipped, 1, b->stage.pages - 1);
 	bench_destroy(b);
 }
 

@@ -408,16 +408,6 @@ enum status heap__find_segment_heaps(struct heaps *h, struct err *e)
 	return st ? st : segment__find_padding(h, e);
 }
 
-const struct segment_heap *segment__heap_at(const struct heaps *h, uint64_t address)
-{
-	const struct segment_state *s = h->segment;
-
-	for (size_t i = 0; s && i < s->heap_count; i++)
-		if (s->heaps[i].address == address)
-			return &s->heaps[i];
-	return NULL;
-}
-
 void heap__drop_segment_heaps(struct heaps *h)
 {
 	if (!h->segment)

@@ -1,38 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks with a _RTLP_HP_PADDING_HEADER before their data. All blocks of a process have one whose
- * segment heaps were switched on by the registry (Segment Heap\Enabled, or for one program
- * FrontEndHeapDebugOptions): its first word says how much lies before the data, 10 (hexadecimal),
- * or 40 of blocks that the NT heap would have had from VirtualAlloc. Neither heap nor block says
- * that it has one, so the blocks of all heaps of the process are asked. Layout: the types of
- * ntdll's public PDB of 2004; both sizes: shanepowell/DbgHelpUtils c62b5a8
- * (segment_heap_utils.cpp), and heaps of 18362.30.
+ * Whether the blocks of a process are padded (block.c): neither heap nor block says so, and the
+ * blocks of all its heaps are asked.
  */
 #include "agent/examine/heap/segment/segment.h"
 #include "agent/examine/heap/segment/segment_internal.h"
 
-#define PADDING       0x10
-#define PADDING_LARGE 0x40
-/* With the padding: what is larger has the large one (VirtualMemoryThreshold, less a header). */
-#define SMALL_MOST    (0xfeff8 + PADDING)
-
 /* Blocks that are asked, of all heaps; and how many at least must say so, ... */
-#define SAMPLES_MAX   256
-#define MARKED_LEAST  2
+#define SAMPLES_MAX  256
+#define MARKED_LEAST 2
 /* ... with so many of 4 of those that can be read. */
-#define MARKED_OF_4   3
+#define MARKED_OF_4  3
 
 struct padding_vote {
 	struct heap_pages *p;
 	size_t read, marked;
 };
-
-static uint64_t padding_of(const struct heap_allocation *a)
-{
-	const bool is_large = a->has_requested ? a->requested > SMALL_MOST : a->size > SMALL_MOST;
-
-	return is_large ? PADDING_LARGE : PADDING;
-}
 
 static enum status ask_block(void *context, const struct heap_allocation *a, struct err *e)
 {
@@ -42,7 +25,7 @@ static enum status ask_block(void *context, const struct heap_allocation *a, str
 	if (a->state != BLOCK_BUSY || !heap__u64(v->p, a->address, &word))
 		return ST_OK;
 	v->read++;
-	v->marked += word == padding_of(a);
+	v->marked += word == segment__padding(a);
 	return v->read < SAMPLES_MAX ? ST_OK : ST_END;
 }
 
@@ -71,18 +54,4 @@ enum status segment__find_padding(struct heaps *h, struct err *e)
 	h->segment->padded =
 		vote.marked >= MARKED_LEAST && 4 * vote.marked >= MARKED_OF_4 * vote.read;
 	return st == ST_END ? ST_OK : st;
-}
-
-void segment__unpad(struct heap_walk *w, struct heap_allocation *a)
-{
-	const uint64_t padding = padding_of(a);
-	uint64_t word;
-
-	/* What can be read and does not say so has none: ntdll's own blocks. */
-	if (!w->h->segment->padded || padding > a->size ||
-	    (heap__u64(w->p, a->address, &word) && word != padding))
-		return;
-	a->address += padding;
-	a->size -= padding;
-	a->requested -= MIN(padding, a->requested);
 }

@@ -196,6 +196,8 @@ enum status segment__find_lfh_key(struct heaps *h, struct err *e);
 void segment__refuse_misread(struct heaps *h);
 /* Whether blocks are padded, by those of all heaps, once all keys are known. */
 enum status segment__find_padding(struct heaps *h, struct err *e);
+/* Of a block, if it is padded. */
+uint64_t segment__padding(const struct heap_allocation *a);
 /* Moves a busy block's address behind its padding. */
 void segment__unpad(struct heap_walk *w, struct heap_allocation *a);
 
