@@ -177,6 +177,32 @@ TEST(little_waits_and_few_requests_are_made)
 	direct_file_destroy(d);
 }
 
+/*
+ * Requests end where records do, so that of one that does not fit nothing is on the disk, and what
+ * it would have had is there for the end.
+ */
+TEST(record_that_does_not_fit_leaves_its_room)
+{
+	struct direct_file *d = begin(DIRECT_UNIT);
+	struct err e = ERR_INIT;
+	uint64_t whole = 0;
+	enum status st = ST_OK;
+
+	disk.limit = (4 << 20) + 600000;
+	while (!st) {
+		whole = direct_file_end(d);
+		st = direct_file_write(d, model, 300, &e);
+		if (!st)
+			st = direct_file_write(d, model, 1 << 20, &e);
+	}
+	CHECK_OK(direct_file_cut(d, whole, true, &e), &e);
+	assert_int_equal(whole, 4 * ((1 << 20) + 300));
+	CHECK_OK(direct_file_write(d, model, 590000, &e), &e);
+	CHECK_OK(direct_file_settle(d, &e), &e);
+	assert_int_equal(disk.size, whole + 590000);
+	direct_file_destroy(d);
+}
+
 /* As output.h has it: what did not fit is taken back, and the end is written in what that gives. */
 TEST(full_disk_loses_nothing_that_stays)
 {
@@ -204,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file_is_what_was_written_whatever_the_order),
 		cmocka_unit_test(little_waits_and_few_requests_are_made),
+		cmocka_unit_test(record_that_does_not_fit_leaves_its_room),
 		cmocka_unit_test(full_disk_loses_nothing_that_stays),
 	};
 

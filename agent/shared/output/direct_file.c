@@ -6,8 +6,12 @@
 
 #include "formats/base/defs.h"
 
-/* What waits at most, and from when on it is worth a request: a kill costs what waits. */
-#define DIRECT_ROOM  ((size_t)1 << 20)
+/*
+ * From when on what waits is worth a request: a kill costs what waits. There is room for more than
+ * a container's record (1 MiB), so that a request ends where a record does, but for what fills no
+ * unit: where a disk is full, the one that did not fit leaves its room for the end.
+ */
+#define DIRECT_ROOM  ((size_t)1280 << 10)
 #define DIRECT_LEAST ((size_t)64 << 10)
 
 /* Of what is read back, or written over. */
