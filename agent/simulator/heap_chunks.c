@@ -455,11 +455,12 @@ bool sim__chunk_decommit(struct sim_heap_builder *b, uint32_t chunk)
 
 	if (was.at + was.size - to == 1)
 		to -= page;
+	/* All descriptors of genuine heaps have four units, and end where their hole begins. */
+	if (from - DESCRIPTOR - was.at == 1)
+		from += page;
 	if (was.state != CHUNK_FREE || from >= to)
 		return false;
 	front = from - DESCRIPTOR - was.at;
-	if (front == 1)
-		front = 0; /* the descriptor's chunk is one unit larger */
 	bin_remove(b, chunk);
 	hole = insert_chunk(b, was.segment, chunk, from, to - from, CHUNK_HOLE);
 	if (hole == NO_CHUNK)
