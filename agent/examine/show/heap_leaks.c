@@ -336,35 +336,35 @@ static void print_leaks(const struct leak_search *x, const struct found *leaked,
 	       leaked->blocks, x->list->count, leaked->bytes,
 	       x->whole ? "" : " that could be read");
 	if (!x->whole)
-		printf("at most these are leaked; perhaps none, because not all could be read. "
-		       "Missing are\n%" PRIu64 " of %" PRIu64 " root pages, parts of %" PRIu64
+		printf("at most these are leaked; perhaps none, because not everything could be "
+		       "read. Missing:\n%" PRIu64 " of %" PRIu64 " root pages, parts of %" PRIu64
 		       " referenced blocks, and %" PRIu64 " bytes of heaps\n",
 		       x->stats.root_pages_lost, x->stats.root_pages + x->stats.root_pages_lost,
 		       x->stats.blocks_lost, x->lost);
 	put_searched(x);
 	if (x->heaps_lost)
-		printf("of %zu of %zu heaps not all blocks are known, nor what those refer to\n",
+		printf("%zu of %zu heaps have blocks that are not known, nor what they refer to\n",
 		       x->heaps_lost, heaps_count(x->session->heaps));
 	if (x->page_heap_lost)
 		printf("%" PRIu64 " pages are missing where page heap has blocks\n",
 		       x->page_heap_lost);
 	if (x->roots.images_whole)
-		printf("of %" PRIu64 " modules the headers are missing: whatever looks like a "
-		       "pointer there, and is not known to\nbe as in their file, counts as a "
-		       "reference\n",
+		printf("%" PRIu64
+		       " modules have no readable headers: whatever looks like a pointer "
+		       "there counts as a\nreference, unless it is known to be as in the file\n",
 		       x->roots.images_whole);
 	if (leaked->by_leaked)
 		printf("%" PRIu64 " of them (%" PRIu64
-		       " bytes) are referenced by others of them alone\n",
+		       " bytes) are referenced only by others of them\n",
 		       leaked->by_leaked, leaked->by_leaked_bytes);
 	if (leaked->blocks && !x->whole)
-		printf("candidates, of which none is certain:\n");
+		printf("candidates, none of them certain:\n");
 	if (leaked->blocks)
 		put_leak_groups(x, leaked);
 	if (!inside->blocks)
 		return;
 	printf("%" PRIu64 " further blocks (%" PRIu64
-	       " bytes) are referenced, but nowhere by their first byte\n",
+	       " bytes) are referenced, but never at their first byte\n",
 	       inside->blocks, inside->bytes);
 	put_leak_groups(x, inside);
 }

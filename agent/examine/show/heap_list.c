@@ -47,7 +47,7 @@ static void put_heap(const struct heap_session *r, size_t n)
 	if (finding)
 		printf("  finding: %s\n", finding);
 	if (i->kind == HEAP_PAGE)
-		printf("  of full page heap, blocks in missing pages are not counted\n");
+		printf("  full page heap: blocks in missing pages are not counted\n");
 	put_tally("busy, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_BUSY]);
 	put_tally("freed, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_FREE]);
 	if (i->experimental)
@@ -57,7 +57,7 @@ static void put_heap(const struct heap_session *r, size_t n)
 	put_refusal(r->heaps, i);
 	put_tally("busy, large", &s->blocks[PLACE_LARGE][BLOCK_BUSY]);
 	if (s->cut)
-		printf("  too large: there is more\n");
+		printf("  too large: not all of it was walked\n");
 	if (i->kind != HEAP_NT && !s->segments)
 		return;
 	printf("  %" PRIu64 " segment%s, %" PRIu64 " uncommitted range%s; key %s\n", s->segments,

@@ -94,7 +94,7 @@ static void put_checks(struct html_table *t, const struct heap_info *i, const st
 		doc_put(t->d, s->contradictions == 1 ? " contradiction" : " contradictions");
 	}
 	if (s->cut)
-		doc_put(t->d, "; too large: there is more");
+		doc_put(t->d, "; too large: not all of it was walked");
 	html_cell_end(t);
 }
 
