@@ -187,6 +187,30 @@ TEST(a_file_that_cannot_be_opened_is_kept)
 	go_on(&s, half);
 }
 
+/* Zeros in the place of what is gone would be taken for what was sent. */
+TEST(a_file_that_has_lost_its_end_is_not_gone_on_with)
+{
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+	struct stat sb;
+	const size_t half = begin_half(&s, &c);
+	struct remote_result r;
+
+	assert_int_equal(sender_settle(&s, &e).end, REMOTE_DONE);
+	sender_hang_up(&s);
+	call_end(&c);
+	close_store();
+	assert_int_equal(truncate(scratch_path(&dir, only_file(".partial")), (off_t)half / 2), 0);
+	open_store(&(struct store_options){ 0 });
+	r = sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e);
+	sender_hang_up(&s);
+	call_end(&c);
+	assert_int_not_equal(r.end, REMOTE_DONE);
+	assert_int_equal(stat(scratch_path(&dir, only_file(".partial")), &sb), 0);
+	assert_int_equal(sb.st_size, half / 2);
+}
+
 TEST(a_line_that_was_not_synced_is_written_again)
 {
 	struct remote_result r;
@@ -414,6 +438,7 @@ int main(void)
 		T(what_a_sync_has_lost_is_not_durable),
 		T(what_was_durable_is_recorded_again),
 		T(a_file_that_cannot_be_opened_is_kept),
+		T(a_file_that_has_lost_its_end_is_not_gone_on_with),
 		T(a_line_that_was_not_synced_is_written_again),
 		T(a_check_that_is_told_to_stop_is_no_failing_disk),
 		T(a_check_goes_on_when_the_sender_comes_back),
