@@ -17,19 +17,19 @@ extern const char *proc_file_root;
 char *proc_file_read(const char *path, size_t *ret_len);
 
 /*
- * A process that leaves no core file owns its files in /proc no longer: root does (proc(5),
- * PR_SET_DUMPABLE in prctl(2)). Those that we read or write and that others may not open are opened
- * before, by who is not root; again in a process that was forked, before it has any secret.
+ * A process that leaves no core file no longer owns its files in /proc: root does (proc(5),
+ * PR_SET_DUMPABLE in prctl(2)). So, unless we are root, those that we need and that others may not
+ * open are opened beforehand; a forked process does so again before it has any secret.
  */
 void proc_file_keep_own(void);
-/* Before nothing can be opened any more, by whoever has not done so: cage.h. */
+/* To be called before the process can open nothing more (cage.h), if it has not kept its own. */
 void proc_file_keep_rest(void);
-/* One of them from its beginning, for close(); -1: open it by its path. */
+/* One of these files, read from its beginning; to be closed. -1: open it by its path. */
 int proc_file_own(const char *path);
 
 /*
- * What stands behind `key` and `separator` on the line that begins with them: a slice of `text`,
- * without blanks at its ends; NULL if there is none.
+ * What follows `key` and `separator` on the line that begins with them: a slice of `text` without
+ * blanks at its ends; NULL if there is no such line.
  */
 const char *proc_file_value(const char *text, const char *key, char separator, size_t *ret_len);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far it is. On a terminal one line with a bar, ten times a second at most; with --log-json a
- * "progress" event each second; otherwise nothing. Whoever asks by SIGUSR1 gets a line at the next
- * update, also if quiet. It has no thread and waits for nothing: the loop that does the work calls
- * progress_update() as often as it likes (one clock read each).
+ * Shows progress: on a terminal one line with a bar, updated at most ten times a second; with
+ * --log-json a "progress" event each second; otherwise nothing. After SIGUSR1 a line is logged at
+ * the next update, even if quiet. There is no thread and no waiting: the loop that does the work
+ * calls progress_update() as often as it likes (one clock read each).
  */
 #ifndef RAMSEAL_AGENT_SHARED_PROGRAM_PROGRESS_H
 #define RAMSEAL_AGENT_SHARED_PROGRAM_PROGRESS_H
@@ -23,14 +23,14 @@ struct progress_numbers {
 
 /*
  * The line for a terminal that is `columns` wide: it takes at most columns - 1 of them (a full line
- * would wrap on some terminals), and is ASCII but for the label. When there is no room the bar goes
- * first, then time left, rate, amounts, label, unreadable pages; what is left is never cut in the
- * middle. Of a label that is longer than half the line only the end is shown. Returns the line's
- * length in bytes.
+ * would wrap on some terminals), and is ASCII except for the label. When there is no room the bar
+ * goes first, then time left, rate, amounts, label, unreadable pages; what is left is never cut in
+ * the middle. Of a label that is longer than half the line only the end is shown. Returns the
+ * line's length in bytes.
  */
 size_t progress_format(const struct progress_numbers *n, unsigned columns, char *ret, size_t size);
 
-/* Seconds until done at this rate; UINT64_MAX if that cannot be said. */
+/* Seconds until done at this rate; UINT64_MAX if unknown. */
 uint64_t progress_seconds_left(const struct progress_numbers *n);
 
 struct progress {
@@ -52,18 +52,18 @@ enum progress_mode {
 void progress_init(struct progress *p, enum progress_mode mode, const char *label, uint64_t total);
 void progress_update(struct progress *p, uint64_t done, uint64_t unreadable);
 /*
- * Somebody asks: whichever loop updates next answers, in a line of the log. Safe in a signal
+ * Requests a report: the next loop that updates answers with a line in the log. Safe in a signal
  * handler.
  */
 void progress_ask(void);
 /*
- * How far the pass is that runs, for whoever looks from another thread. Of two side by side it is
- * the one that began first. False: none does. `label` is a buffer of the caller's.
+ * The progress of the running pass, for other threads. If two run at once it is the one that began
+ * first. False: none is running. `label` is a buffer of the caller's.
  */
 #define PROGRESS_LABEL_MAX 128
 bool progress_now(struct progress_numbers *ret, char label[static PROGRESS_LABEL_MAX]);
 
-/* Takes the line away; the last event (with what is done in the end) is written. */
+/* Removes the line and writes the last event, with the final numbers. */
 void progress_finish(struct progress *p);
 
 #endif

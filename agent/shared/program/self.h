@@ -12,9 +12,9 @@ unsigned self_cpus(void);
 uint64_t self_pid(void);
 
 /*
- * What was read and written so far, by all means: files, pipes, sockets, devices, the memory that
- * a source gives. Linux: /proc/self/io (Documentation/filesystems/proc.rst, 3.3, of Linux 6.1);
- * Windows: IO_COUNTERS of GetProcessIoCounters(). UINT64_MAX: the system does not tell.
+ * What was read and written so far in any way: files, pipes, sockets, devices, the memory of a
+ * source. Linux: /proc/self/io (Documentation/filesystems/proc.rst, 3.3, of Linux 6.1); Windows:
+ * IO_COUNTERS of GetProcessIoCounters(). UINT64_MAX: the system does not say.
  */
 struct self_io {
 	uint64_t read_calls, read_bytes;
@@ -24,7 +24,7 @@ struct self_io {
 	uint64_t disk_write_bytes;
 };
 
-/* What we cost the machine so far, for the final summary. */
+/* The resources that we have used so far, for the final summary. */
 struct self_usage {
 	uint64_t user_ns;   /* CPU time of all threads in user mode */
 	uint64_t system_ns; /* and in the kernel */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must be so before main() does anything: no standard descriptor can be taken by the next file
- * that is opened, arguments are UTF-8, and what is printed arrives as it was written.
+ * What has to be set up before main() does anything: the next file that is opened can't get the
+ * number of a standard stream, arguments are UTF-8, and output arrives exactly as it was written.
  */
 #ifndef RAMSEAL_AGENT_SHARED_PROGRAM_STARTUP_H
 #define RAMSEAL_AGENT_SHARED_PROGRAM_STARTUP_H
 
-/* First of all. May replace the arguments; what it replaces them by lives for ever. */
+/* To be called first. May replace the arguments; the new ones are never freed. */
 void startup(int *argc, char ***argv);
 
 /*
- * From now on the standard streams lead nowhere: there is nothing to read, and what is written is
- * lost. Their numbers stay taken.
+ * From now on the standard streams lead nowhere: reads get nothing, and writes are lost. Their
+ * numbers stay in use.
  */
 void startup_drop_streams(void);
 

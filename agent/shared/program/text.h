@@ -17,32 +17,38 @@ void text_size(uint64_t bytes, char ret[static TEXT_SIZE_MAX]);
 #define TEXT_DURATION_MAX 16
 void text_duration(uint64_t seconds, char ret[static TEXT_DURATION_MAX]);
 
-/* Of the character at `p`; 0 if it is none, or one that utf8_is_hidden(). */
+/*
+ * The length of the character at `p`; 0 if it is not a character, or one for which
+ * utf8_is_hidden().
+ */
 size_t text_plain_length(const void *p, size_t left);
 
 /*
  * Makes one line that a terminal shows as it is: the bytes of hidden characters (utf8_is_hidden())
- * and bytes that are not UTF-8 become \xNN. Cuts what does not fit. For eyes only: backslashes stay
- * single.
+ * and bytes that are not UTF-8 become \xNN. Cuts what does not fit. For reading only: backslashes
+ * are not doubled.
  */
 void text_printable(const char *text, char *ret, size_t size);
 
 /*
- * How many columns of a terminal valid UTF-8 takes at most: what is not ASCII is taken for two,
- * because nothing is wider (East Asian Width, Unicode Standard Annex 11).
+ * How many columns of a terminal valid UTF-8 takes at most: each character beyond ASCII counts as
+ * two, because none is wider (East Asian Width, Unicode Standard Annex 11).
  */
 size_t text_columns(const char *text);
 
 /*
- * The end of `text` that fits in so many columns, with "..." in front if that is not all. What
- * names a file stands at the end.
+ * The end of `text` that fits in so many columns, with "..." in front if something was cut. The
+ * file name is at the end of a path.
  */
 void text_tail(const char *text, size_t columns, char *ret, size_t size);
 
 /* strndup(), which Windows' C library lacks. */
 char *text_copy(const char *text, size_t len);
 
-/* `digits` (an even number of them) to digits / 2 bytes; false if one is none. */
+/*
+ * Converts `digits` hexadecimal digits (an even number) to digits / 2 bytes; false if a character
+ * is not a digit.
+ */
 bool text_from_hex(const char *text, size_t digits, uint8_t *ret);
 
 #endif

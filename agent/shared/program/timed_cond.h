@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Condition variables that wait by the clock that nobody sets, where the system has that: the one
- * of winpthreads takes CLOCK_REALTIME only (mingw-w64 10.0, pthread_condattr_setclock()).
+ * Condition variables that wait by the monotonic clock where the system allows it: those of
+ * winpthreads take CLOCK_REALTIME only (mingw-w64 10.0, pthread_condattr_setclock()).
  */
 #ifndef RAMSEAL_AGENT_SHARED_PROGRAM_TIMED_COND_H
 #define RAMSEAL_AGENT_SHARED_PROGRAM_TIMED_COND_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Like pthread_cond_init(). Returns the clock of the times that it waits until. */
+/* Like pthread_cond_init(). Returns the clock by which it waits. */
 clockid_t timed_cond_init(pthread_cond_t *ret);
 
 /* For pthread_cond_timedwait(): `ns` from now on. */
