@@ -99,7 +99,7 @@ const struct command command_verify = {
 };
 
 /* As it was written down: upper-case digits are fine. */
-static bool is_root(const char *expected, const char *root)
+static bool is_stated_root(const char *expected, const char *root)
 {
 	for (; *expected; expected++, root++)
 		if (tolower((unsigned char)*expected) != *root)
@@ -152,7 +152,8 @@ static enum status verify_print_json(const struct verify_options *o, const struc
 		return err_nomem(e);
 	}
 	if (doc && o->root && whole)
-		json_object_set_new(doc, "root_matches", json_boolean(is_root(o->root, v->root)));
+		json_object_set_new(doc, "root_matches",
+				    json_boolean(is_stated_root(o->root, v->root)));
 	if (doc && v->vouching)
 		json_object_set_new(doc, "statement", vouching_json(v->vouching));
 	return json_print(doc, JSON_COMPACT, e);
@@ -303,7 +304,7 @@ static enum status verify_outcome(const struct verify_options *o, const struct v
 	if (v->st == ST_CORRUPT)
 		return err_set(e, v->st, "%s: %s: %.300s", v->path, rsz_end_name(v->end.end),
 			       v->end.reason);
-	if (o->root && !is_root(o->root, v->root))
+	if (o->root && !is_stated_root(o->root, v->root))
 		return err_set(e, ST_MISMATCH, "%s: the root is %s, and not the one of --root",
 			       v->path, v->root);
 	if (v->vouching && vouching_outcome(v->vouching, e))

@@ -73,7 +73,8 @@ static enum status write_whole(struct direct_file *d, struct err *e)
 }
 
 /* NULL: zeros. */
-static enum status append(struct direct_file *d, const uint8_t *p, uint64_t len, struct err *e)
+static enum status append_to_buffer(struct direct_file *d, const uint8_t *p, uint64_t len,
+				    struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -95,14 +96,14 @@ static enum status append(struct direct_file *d, const uint8_t *p, uint64_t len,
 
 enum status direct_file_write(struct direct_file *d, const void *p, size_t len, struct err *e)
 {
-	return append(d, p, len, e);
+	return append_to_buffer(d, p, len, e);
 }
 
 enum status direct_file_skip(struct direct_file *d, uint64_t len, struct err *e)
 {
 	const uint64_t fill = MIN(len, (d->unit - d->len % d->unit) % d->unit);
 	const uint64_t whole = (len - fill) / d->unit * d->unit;
-	enum status st = append(d, NULL, fill, e);
+	enum status st = append_to_buffer(d, NULL, fill, e);
 
 	if (!st && whole)
 		st = write_whole(d, e);
@@ -114,11 +115,11 @@ enum status direct_file_skip(struct direct_file *d, uint64_t len, struct err *e)
 	if (st)
 		return st;
 	d->at += whole;
-	return append(d, NULL, len - fill - whole, e);
+	return append_to_buffer(d, NULL, len - fill - whole, e);
 }
 
 /* The unit at `at`, into the buffer: what comes before what goes on there. */
-static enum status read_front(struct direct_file *d, uint64_t at, size_t len, struct err *e)
+static enum status read_before_tail(struct direct_file *d, uint64_t at, size_t len, struct err *e)
 {
 	size_t got = 0;
 	const enum status st = len ? d->io->read(d->io, at, d->buffer, d->unit, &got, e) : ST_OK;
@@ -136,7 +137,7 @@ enum status direct_file_cut(struct direct_file *d, uint64_t at, bool shorten, st
 	if (at >= d->at) {
 		d->len = (size_t)(at - d->at);
 	} else {
-		st = read_front(d, front, (size_t)(at - front), e);
+		st = read_before_tail(d, front, (size_t)(at - front), e);
 		if (st)
 			return st;
 		d->at = front;

@@ -160,7 +160,7 @@ struct lfh_key {
  * From 8 on the LFH's head has memory of its own, which the heap's counters count. What lies in a
  * segment is counted there.
  */
-static void count_front_end(struct heap_walk *w)
+static void count_front_end_block(struct heap_walk *w)
 {
 	const struct heap_sources *s = &w->h->sources;
 	const uint64_t at = w->info->front_end;
@@ -363,7 +363,7 @@ enum status heap__walk_lfh(struct heap_walk *w)
 		return err_nomem(w->e);
 	array_sort(w->user_blocks, w->user_block_count, sizeof(*w->user_blocks),
 		   user_blocks_by_address);
-	count_front_end(w);
+	count_front_end_block(w);
 	st = vote_for_key(w, c, &key);
 	for (size_t i = 0; i < w->user_block_count && !st; i++)
 		st = walk_container(w, &w->user_blocks[i], c, &key);

@@ -23,8 +23,8 @@ static bool is_range_denied(struct heap_pages *p, const struct segment_layout *l
 }
 
 /* One behind the other, without gaps, up to the segment's end. */
-static void ask_ranges(struct heaps *h, const struct segment_state *s, const struct page_segment *x,
-		       struct bearing *ret)
+static void ask_page_ranges(struct heaps *h, const struct segment_state *s,
+			    const struct page_segment *x, struct bearing *ret)
 {
 	const struct segment_heap *heap = &s->heaps[x->heap];
 	const struct segment_context *c = &heap->contexts[x->context];
@@ -71,7 +71,7 @@ void segment__refuse_misread(struct heaps *h)
 
 		for (size_t i = 0; i < s->segment_count; i++)
 			if (s->segments[i].heap == k)
-				ask_ranges(h, s, &s->segments[i], &b);
+				ask_page_ranges(h, s, &s->segments[i], &b);
 		if (b.bad <= b.good)
 			continue;
 		s->heaps[k].misread = true;
