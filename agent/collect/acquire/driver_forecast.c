@@ -755,15 +755,15 @@ void driver_forecast_text(const json_t *forecast, struct err *ret)
 {
 	static const char *const sure[FORECASTS] = {
 		[FORECAST_LOADS] = "will load",
-		[FORECAST_RESTARTS] = "will load and restart this host's evaluation of the Windows "
-				      "Driver Policy",
+		[FORECAST_RESTARTS] = ("will load and restart this host's evaluation of the "
+				       "Windows Driver Policy"),
 		[FORECAST_UNKNOWN] = "cannot be known",
 		[FORECAST_BLOCKED] = "will be blocked",
 	};
 	static const char *const probable[FORECASTS] = {
 		[FORECAST_LOADS] = "will probably load",
-		[FORECAST_RESTARTS] = "will probably load and restart this host's evaluation of "
-				      "the Windows Driver Policy",
+		[FORECAST_RESTARTS] = ("will probably load and restart this host's evaluation of "
+				       "the Windows Driver Policy"),
 		[FORECAST_UNKNOWN] = "cannot be known",
 		[FORECAST_BLOCKED] = "will probably be blocked",
 	};
