@@ -209,6 +209,7 @@ TEST(a_file_that_has_lost_its_end_is_not_gone_on_with)
 	assert_int_not_equal(r.end, REMOTE_DONE);
 	assert_int_equal(stat(scratch_path(&dir, only_file(".partial")), &sb), 0);
 	assert_int_equal(sb.st_size, half / 2);
+	sender_deinit(&s);
 }
 
 TEST(a_line_that_was_not_synced_is_written_again)
