@@ -48,7 +48,7 @@
 	X(EXIT_COMPLETE, 0, "complete")                                                            \
 	X(EXIT_INTERNAL, 1, "failed: out of memory, or an error without a code of its own")        \
 	X(EXIT_USAGE, 2, "wrong command line")                                                     \
-	X(EXIT_GAPS, 3, "complete, but some pages could not be read, or nobody can tell")          \
+	X(EXIT_GAPS, 3, "complete, but some pages could not be read, or this is unknown")          \
 	X(EXIT_NO_SOURCE, 4, "no usable source of memory, or insufficient privileges")             \
 	X(EXIT_SOURCE_FAILED, 5, "the source failed midway; what was read so far is kept")         \
 	X(EXIT_OUTPUT, 6, "the output failed, is full, or would overwrite a file")                 \

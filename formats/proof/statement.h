@@ -16,7 +16,7 @@
 
 enum statement_outcome {
 	STATEMENT_COMPLETE, /* exit code 0 */
-	STATEMENT_GAPS,     /* exit code 3: some pages could not be read, or nobody can tell */
+	STATEMENT_GAPS,     /* exit code 3: some pages could not be read, or this is unknown */
 	STATEMENT_STOPPED,  /* sealed, but incomplete */
 	STATEMENT_UNSEALED, /* it has no root */
 };

@@ -205,6 +205,10 @@ class Driver(unittest.TestCase):
         self.assertEqual(ran.returncode, BLOCKED)
         self.assertIn('forecast: will be blocked, because the file was changed after it was signed', ran.stdout)
         self.assertEqual(ran.stdout.count('over this file: no'), 2)
+        # A kernel that does not say that it checks signatures may take anything.
+        ran = run(self.at / 'x.sys', '--host', self.host_file(host(19045, None)))
+        self.assertEqual(ran.returncode, BLOCKED)
+        self.assertIn('forecast: will probably be blocked, because the file was changed', ran.stdout)
 
     def test_lines(self):
         """One clear line each."""
@@ -219,7 +223,7 @@ class Driver(unittest.TestCase):
                          '^forecast: will probably load, because .*cross-signed first and attested in a nested')
         self.assertRegex(line(CROSS, HOSTS['25H2, enforced, by events'][0]),
                          '^forecast: will probably be blocked, because .*is enforced .event 3099 .*allow list.*hypervisor')
-        self.assertRegex(line(CROSS, HOSTS['nobody could ask'][0]), '^forecast: cannot be known, because ')
+        self.assertRegex(line(CROSS, HOSTS['nobody could ask'][0]), '^forecast: may or may not load, because ')
         self.assertRegex(line(TEST, HOSTS['Windows 10'][0]), '^forecast: will be blocked, because it is test-signed')
         self.assertRegex(line(CROSS, HOSTS['Windows 10'][0]), '^forecast: will probably load, because it is cross-signed$')
 

@@ -595,7 +595,7 @@ class Driver(unittest.TestCase):
         self.assertTrue(line.startswith('ramseal: acquire: '), line)
         for warning in warnings:
             self.assertRegex(warning, '^ramseal: warning: (.*: has room for|the driver will be blocked, because the '
-                                      'file is not signed)')
+                                      'file is not signed)')  # Wine says that it checks signatures, and does not
         self.nothing_is_left()
         return memory, line
 

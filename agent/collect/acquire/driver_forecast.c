@@ -89,6 +89,9 @@ static void add_reason(const struct judge *j, const char *what, enum forecast ve
 	char text[ERR_MESSAGE_MAX];
 	va_list args;
 
+	/* A kernel that does not say that it checks signatures may take anything. */
+	if (verdict == FORECAST_BLOCKED && !is_on(j->in, "signatures_checked"))
+		certain = false;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
@@ -757,14 +760,14 @@ void driver_forecast_text(const json_t *forecast, struct err *ret)
 		[FORECAST_LOADS] = "will load",
 		[FORECAST_RESTARTS] = ("will load and restart this host's evaluation of the "
 				       "Windows Driver Policy"),
-		[FORECAST_UNKNOWN] = "cannot be known",
+		[FORECAST_UNKNOWN] = "may or may not load",
 		[FORECAST_BLOCKED] = "will be blocked",
 	};
 	static const char *const probable[FORECASTS] = {
 		[FORECAST_LOADS] = "will probably load",
 		[FORECAST_RESTARTS] = ("will probably load and restart this host's evaluation of "
 				       "the Windows Driver Policy"),
-		[FORECAST_UNKNOWN] = "cannot be known",
+		[FORECAST_UNKNOWN] = "may or may not load",
 		[FORECAST_BLOCKED] = "will probably be blocked",
 	};
 	const enum forecast f = verdict_of(forecast);

@@ -14,8 +14,8 @@
 #define WORTH_A_CREW      (2 * SLICE_PAGES)
 
 /*
- * One of these for so many threads that compress: one core copies about 1 GiB/s out of
- * /proc/kcore, and compresses about a third of that.
+ * One of these for so many threads that compress: a guess, because compressing is some times slower
+ * than copying. Not measured on a machine that has so many processors.
  */
 #define THREADS_TO_READER 4
 

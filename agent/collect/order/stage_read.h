@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what a group of tables names. Where the source allows it, several do so at once: a table's
- * two readings then lie closer together, and one thread's copying does not hold up all others. Each
- * extent keeps a time of its own, from the first of its reads to the last.
+ * Reads what a group of tables names. Where the source allows it, several do so at once, so
+ * that one thread's copying does not hold up all that compress. Each extent keeps a time of its
+ * own, from the first of its reads to the last.
  */
 #ifndef RAMSEAL_AGENT_COLLECT_ORDER_STAGE_READ_H
 #define RAMSEAL_AGENT_COLLECT_ORDER_STAGE_READ_H
