@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that were most likely made by the same line of a program: of one heap and one size, asked
- * for by the same calls where their stack trace is known, and with the same first pointer where
- * that leads into a module. The latter is the table of virtual functions of a C++ object, and so
- * its class.
+ * Groups blocks that the same line of a program probably allocated: same heap and size, same stack
+ * trace if known, and same first pointer if it leads into a module. Such a pointer is the virtual
+ * function table of a C++ object and so identifies its class.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_BLOCK_GROUPS_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_BLOCK_GROUPS_H
@@ -14,7 +13,7 @@
 struct block_member {
 	const struct heap_allocation *block;
 	uint64_t first; /* its first pointer, if that leads into a module; else 0 */
-	uint32_t trace; /* of the pool; 0: has none */
+	uint32_t trace; /* number in the pool; 0: none */
 };
 
 struct block_group {
@@ -34,14 +33,14 @@ struct block_groups_plan {
 	const struct modules *modules;
 	const struct block_list *blocks;
 	const struct trace_pool *traces;
-	/* Which blocks of the list are meant; NULL: all. */
+	/* Selects blocks of the list; NULL: all. */
 	bool (*wanted)(const void *context, size_t block);
 	const void *context;
 };
 
 /*
- * The blocks are borrowed until block_groups_deinit(), which is to be called in any case. ST_NOMEM,
- * ST_INTERRUPTED.
+ * The blocks are borrowed until block_groups_deinit(), which must be called even after an error.
+ * ST_NOMEM, ST_INTERRUPTED.
  */
 enum status block_groups_make(const struct block_groups_plan *plan, struct block_groups *ret,
 			      struct err *e);

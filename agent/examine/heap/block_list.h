@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The busy blocks of all heaps of a process by address: which one an address is in, and how large
- * it is.
+ * The busy blocks of all heaps of a process, sorted by address: finds the block that an address is
+ * in, and its size.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_BLOCK_LIST_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_BLOCK_LIST_H
@@ -21,15 +21,16 @@ enum status block_list_take(void *context, const struct heap_allocation *a, stru
 void block_list_sort(struct block_list *l);
 void block_list_deinit(struct block_list *l);
 
-/* Bytes that were asked for or, where that is not known, that can be used. */
+/* The requested bytes or, if that is not known, the usable ones. */
 static inline uint64_t block_bytes(const struct heap_allocation *a)
 {
 	return a->has_requested ? a->requested : a->size;
 }
 
 /*
- * Of a sorted list, and until it changes. The last block that begins at `va` or before it, and the
- * one that `va` lies in: one of no bytes has its own address. NULL: none.
+ * The list must be sorted; the result is valid until it changes. _before: the last block that
+ * begins at or before `va`. _find: the block that `va` lies in; an empty block contains its own
+ * address. NULL: none.
  */
 const struct heap_allocation *block_list_before(const struct block_list *l, uint64_t va);
 const struct heap_allocation *block_list_find(const struct block_list *l, uint64_t va);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the numbers of one heap say against each other, and how much of it could not be had. */
+/* Compares a heap's own counters with its blocks, and says how much of it could not be read. */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_HEAP_CHECKS_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_HEAP_CHECKS_H
 
 #include "agent/examine/heap/heap.h"
 
-/* A counter of the heap's own, and what its blocks come to. */
+/* One of the heap's counters, and the sum over the blocks that were walked. */
 struct heap_check {
 	const char *name;
-	bool has;                 /* the heap has that counter, and it was read */
+	bool has;                 /* the heap has this counter, and it was read */
 	uint64_t counted, walked; /* bytes */
 };
 
@@ -17,13 +17,13 @@ struct heap_check {
 void heap_checks(const struct heap_info *i, const struct heap_stats *s,
 		 struct heap_check ret[static HEAP_CHECKS]);
 
-/* For people; NULL: nothing. */
+/* A sentence for the user; NULL: nothing was found. */
 const char *heap_finding(const struct heaps *h, const struct heap_info *i);
 
-/* Bytes in which blocks may be that no walk told. */
+/* Bytes that may hold blocks which the walk did not report. */
 uint64_t heap_stats_lost(const struct heap_stats *s);
 
-/* Nothing of it is lost, as far as a walk can know. */
+/* True if, as far as the walk can know, nothing of the heap is lost. */
 bool heap_is_had(const struct heap_info *i, const struct heap_stats *s);
 
 #endif

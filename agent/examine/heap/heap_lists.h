@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which heaps there are. */
+/* Finds the heaps of a process. */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_HEAP_LISTS_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_HEAP_LISTS_H
 
 #include "agent/examine/heap/base/heap_internal.h"
 
-/* The heaps that the process's lists name, and those that private ranges begin with. */
+/* Adds the heaps that the process's lists name, and those at the start of private ranges. */
 enum status heap__find_listed(struct heaps *h, struct err *e);
 
 #endif

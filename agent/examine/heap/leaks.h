@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that nothing refers to: what the process's own leak checkers look for, as ntdll's does at
- * exit and WinDbg's !heap -l did. Every word of the roots that leads into a busy block reaches it;
- * so does every word of a block that was reached. What is left is leaked, or is referred to in a
- * way that is no plain pointer (encoded, compressed, held by the kernel or a device).
+ * Finds blocks that nothing refers to, as ntdll's leak check at exit and WinDbg's !heap -l do. A
+ * word of the roots that points into a busy block reaches it, and so does a word of a block that
+ * is reached. The other blocks are leaked, or are referred to by something that is not a plain
+ * pointer (encoded, compressed, held by the kernel or a device).
  *
- * It errs on one side: a word that only looks like a pointer, and the dead part of a stack, reach
- * blocks too. Where a page of the roots or of a block is lost, whatever it held may have reached
- * any block: nothing is leaked for certain then.
+ * The search errs on one side: a word that only looks like a pointer, or the dead part of a stack,
+ * reaches blocks too. If a page of the roots or of a block is lost, any block may have been reached
+ * from it, and no block is certain to be leaked.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_LEAKS_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_LEAKS_H
@@ -29,8 +29,8 @@ struct leak_visitor {
 
 struct leak_sources {
 	/*
-	 * Tells of all pages of the ranges, which are whole pages: each once, in any order, by one
-	 * thread at a time. Neighbours without bytes can come as one.
+	 * Visits every page of the ranges (whole pages) once, in any order, from one thread at a
+	 * time. Adjacent pages without bytes may come in one call.
 	 */
 	enum status (*sweep)(void *context, const struct range_list *ranges,
 			     const struct leak_visitor *v, struct err *e);
@@ -40,20 +40,20 @@ struct leak_sources {
 	bool narrow;                     /* words of 32 bits, too: of a WoW64 process */
 };
 
-/* 14 bytes each while it is searched, and twelve for each word of theirs that leads to one. */
+/* The search takes 14 bytes for each block, and 12 for each pointer between two blocks. */
 #define LEAK_BLOCKS_MAX ((size_t)1 << 28)
 #define LEAK_EDGES_MAX  ((size_t)1 << 28)
 
 /*
- * So many pages are asked for: 1 TiB. Address ranges and blocks can be said to be as large as the
- * address space; what lies behind counts as lost.
+ * At most this many pages are read: 1 TiB. A hostile image can claim ranges and blocks as large as
+ * the address space; pages past the limit count as lost.
  */
 #define LEAK_PAGES_MAX  (UINT64_C(1) << 28)
 
 enum leak_mark {
-	LEAK_UNREACHED, /* by no word at all */
-	LEAK_BY_LEAKED, /* only by other blocks that are not reached: children, circles */
-	LEAK_INSIDE,    /* only by words that do not lead to its first byte */
+	LEAK_UNREACHED, /* no word points into it */
+	LEAK_BY_LEAKED, /* only leaked blocks point to it: children, cycles */
+	LEAK_INSIDE,    /* pointers lead into it, but none to its first byte */
 	LEAK_REACHED
 };
 
@@ -65,12 +65,12 @@ static inline bool leak_is(uint8_t mark)
 struct leak_stats {
 	uint64_t root_pages; /* with content */
 	uint64_t root_pages_lost;
-	uint64_t blocks_lost; /* that were reached, and of which a part is lost */
+	uint64_t blocks_lost; /* reached blocks that are partly lost */
 };
 
 /*
- * One of enum leak_mark for each block, for free(). ST_NOMEM, ST_INTERRUPTED; ST_INPUT: too many
- * blocks.
+ * *ret: an enum leak_mark for each block; the caller frees it. ST_NOMEM, ST_INTERRUPTED; ST_INPUT:
+ * too many blocks.
  */
 enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_stats *stats,
 		       struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stack traces of many blocks, each once: blocks have the same number if the same calls asked
- * for them, wherever that trace lies.
+ * Keeps each different stack trace of many blocks once. Blocks that the same calls allocated get
+ * the same number, wherever their traces are stored.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_TRACE_POOL_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_TRACE_POOL_H
@@ -17,13 +17,13 @@ struct trace_pool_plan {
 };
 
 struct trace_pool;
-/* All are borrowed for the call alone. ST_NOMEM, ST_INTERRUPTED. */
+/* The plan is borrowed for the call only. ST_NOMEM, ST_INTERRUPTED. */
 enum status trace_pool_open(const struct trace_pool_plan *plan, struct trace_pool **ret,
 			    struct err *e);
 void trace_pool_close(struct trace_pool *p); /* NULL is fine */
 
-size_t trace_pool_count(const struct trace_pool *p); /* of different ones */
-/* The number of the block's trace, from 1, in the order of their addresses; 0: it has none. */
+size_t trace_pool_count(const struct trace_pool *p); /* different traces */
+/* The number of the block's trace, from 1, in order of address; 0: it has none. */
 uint32_t trace_pool_of(const struct trace_pool *p, const struct heap_allocation *a);
 void trace_pool_get(const struct trace_pool *p, uint32_t number, struct stack_trace *ret);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ground that all kinds of heap stand on: heap_layout (tables), page_notes, heap_pages
- * (memory), heap_set (the heaps that were found), page_header and heap_tell (what walks tell).
- * nt/ and segment/ stand on it and know nothing of each other; the folder above is the face of
- * both. No file needs another that needs it (tests/circles.py).
+ * What all kinds of heap share: heap_layout (tables), page_notes, heap_pages (memory), heap_set
+ * (the heaps found so far), page_header, and heap_tell (reports a block to the visitor). nt/ and
+ * segment/ use it and know nothing of each other; the folder above calls both. No two files depend
+ * on each other (tests/circles.py).
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_BASE_HEAP_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_BASE_HEAP_INTERNAL_H
@@ -23,21 +23,21 @@
 #define CHUNK_UNITS            0x3f
 #define EXTENSION_END          5 /* UnusedBytes of a header that is none */
 
-/* A block's last header byte says that it is one of the LFH's; the rest is what is unused. */
+/* In a block's last header byte: it belongs to the LFH. The other bits count unused bytes. */
 #define LFH_BLOCK              0x80
 
-/* Where VirtualAlloc puts what it gives. */
+/* VirtualAlloc's allocations begin at multiples of it. */
 #define ALLOCATION_GRANULARITY ((uint64_t)64 << 10)
 
-/* Sorted pointers of one process's half: nothing of it lies above. */
+/* User addresses lie below these. */
 #define USER_LIMIT_WIDE        (UINT64_C(1) << 47)
 #define USER_LIMIT_NARROW      (UINT64_C(1) << 32)
 
-/* Of _HEAP_SEGMENT and _HEAP, all of which begin with one; offsets in bytes. */
+/* _HEAP_SEGMENT, and _HEAP, which begins with one; offsets in bytes. */
 struct heap_layout {
 	bool wide;
 	uint8_t unit;   /* of sizes in chunk headers */
-	uint8_t header; /* the encoded bytes of a header, from the chunk's begin */
+	uint8_t header; /* offset of a header's encoded bytes in the chunk */
 	uint8_t segment_signature;
 	uint8_t segment_entry; /* LIST_ENTRY */
 	uint8_t segment_heap;
@@ -98,43 +98,47 @@ struct heap_notes; /* page_notes.h */
 struct notes_part;
 struct page_note;
 
-/* The memory, with the page of the last call: valid until the next one. */
+/* The memory, and the page that was read last; each call replaces it. */
 struct heap_pages {
 	const struct memory_view *m;
 	uint64_t va;
 	const uint8_t *bytes;
-	bool has;      /* .va is the page of the last call, and */
-	bool loaded;   /* .bytes are its */
+	bool has;      /* .va is set: the page of the last call */
+	bool loaded;   /* .bytes are that page's */
 	uint64_t left; /* of HEAP_FETCHES_MAX */
 	bool cut;
 	struct heap_notes *notes;           /* NULL: none are made */
 	const struct page_note *note;       /* NULL: the page has none */
-	const struct notes_part *note_part; /* if it has */
+	const struct notes_part *note_part; /* set with .note */
 };
 
-/* `size` bytes that lie in one page; NULL: they don't, or can't be had. Until the next call. */
+/* `size` bytes in one page, valid until the next call. NULL: they cross pages, or are missing. */
 const uint8_t *heap__at(struct heap_pages *p, uint64_t va, size_t size);
-/* What to count as lost of [from, to), which lies in one page that can't be read. */
+/* Bytes of [from, to), in one page that cannot be read, that count as lost. */
 uint64_t heap__lost(struct heap_pages *p, uint64_t from, uint64_t to);
-/* Without reading the page if it is noted: whether it can be had, ... */
+/*
+ * The next five do not read the page if it is noted.
+ */
+
+/* Can the page be read? */
 bool heap__is_there(struct heap_pages *p, uint64_t va);
-/* ... whether a container of LFH blocks, of .lfh[kind], begins at `va`, ... */
+/* Does a container of LFH blocks with the layout .lfh[kind] begin at `va`? */
 bool heap__is_container(struct heap_pages *p, const struct heap_layout *l, size_t kind,
 			uint64_t va);
-/* ... whether a pointer there is the heap's address, ... */
+/* Is the pointer at `va` the heap's address? */
 bool heap__holds(struct heap_pages *p, uint64_t va, bool wide, uint64_t heap);
 /*
- * ... and the last byte of the header of an LFH block at `va`; another block's can be 0 instead.
- * -1: it can't be had.
+ * The last byte of the header of an LFH block at `va`; for another block it may be 0 instead. -1:
+ * it cannot be read.
  */
 int heap__lfh_byte(struct heap_pages *p, const struct heap_layout *l, uint64_t va);
 /*
- * The 8 bytes before an extended block's data. Other bytes can be zeros instead, which do not end
+ * The 8 bytes before an extended block's data. For another block they may be zeros, which never end
  * an extension.
  */
 const uint8_t *heap__extension_end(struct heap_pages *p, const struct heap_layout *l, uint64_t va);
 
-/* Numbers there. They are inline because a walk is made of them. */
+/* Read a number at `va`. Inline because walks consist of them. */
 static inline bool heap__u16(struct heap_pages *p, uint64_t va, uint16_t *ret)
 {
 	const uint8_t *at = heap__at(p, va, 2);
@@ -176,7 +180,7 @@ static inline bool heap__pointer(struct heap_pages *p, uint64_t va, bool wide, u
 
 struct chunk {
 	uint64_t at;
-	uint32_t size; /* units, as .prev */
+	uint32_t size; /* in units, like .prev */
 	uint32_t prev;
 	uint8_t flags;
 	uint8_t offset; /* SegmentOffset; of a virtual block: units of its extension */
@@ -188,18 +192,18 @@ enum chunk_read { CHUNK_GOOD, CHUNK_WRONG, CHUNK_UNREAD };
 enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, const uint8_t *key,
 			    uint64_t at, struct chunk *ret);
 
-/* Bytes of a chunk that its user asked for; false: nothing that can be had says so. */
+/* Bytes of the chunk that the program asked for; false: unknown. */
 bool heap__requested(struct heap_pages *p, const struct heap_layout *l, const struct chunk *c,
 		     uint64_t *ret);
 
-/* A part of a heap: [base, end) has been reserved for it. */
+/* A part of a heap, which has reserved [base, end). */
 struct heap_segment {
 	uint64_t base;
 	uint64_t heap; /* its address */
 	uint64_t first, last, end;
 	uint64_t uncommitted_pages;
 	bool wide;
-	bool read; /* its head; else .first and .last are those of the whole */
+	bool read; /* its head was read; else .first and .last are those of the whole segment */
 };
 
 /* A block of full page heap: one header, and the pages up to its end. */
@@ -225,15 +229,15 @@ struct heaps {
 	struct heap_global_flag {
 		bool known;
 		uint32_t value;
-	} global_flag[2]; /* of the PEB of 32 bits, and of the other */
+	} global_flag[2]; /* of the 32-bit PEB, and of the 64-bit one */
 	struct heap_pages pages;
 	struct heap_info *at;
 	size_t count, room;
 	struct heap_segment *segments; /* by heap, then base */
 	size_t segment_count, segment_room;
-	bool segments_cut; /* there are more than are kept */
-	bool list_lost[2]; /* of 32 bits, and of 64 */
-	uint16_t build[2]; /* the same; 0: not known */
+	bool segments_cut; /* there are more than could be kept */
+	bool list_lost[2]; /* 32-bit, 64-bit */
+	uint16_t build[2]; /* likewise; 0: unknown */
 };
 
 /* A walk of one heap. */
@@ -256,27 +260,30 @@ struct heap_walk {
 
 enum status heap__tell(struct heap_walk *w, struct heap_allocation *a);
 
-/* p->note anew. */
+/* Sets p->note for the current page. */
 void heap__see_note(struct heap_pages *p);
-/* Of p->note: */
+/*
+ * About p->note
+ */
+
 bool heap__note_is_lost(const struct heap_pages *p);
 bool heap__note_is_of(const struct heap_pages *p, bool wide, const uint8_t *key);
 bool heap__note_is_of_heap(const struct heap_pages *p, bool wide, uint64_t heap);
-/* Of one that is not lost, at a place in the page. NULL: it has no note of them all. */
+/* `size` noted bytes at an offset in a page that is not lost. NULL: not all are noted. */
 const uint8_t *heap__noted_bytes(const struct heap_pages *p, size_t at, size_t size);
-/* ... and of a unit of the heap's; 0: it has no note of it. */
+/* The noted last byte of one of the heap's units; 0: not noted. */
 uint8_t heap__noted_last(const struct heap_pages *p, size_t unit);
 
-/* Does the address belong to the half that programs of this width use, and is it aligned? */
+/* Is it a user address of a program of this width, and aligned? */
 bool heap__plausible(uint64_t va, bool wide, uint64_t alignment);
 
-/* The heap with that address, new if need be; *ret NULL: there are too many. */
+/* Finds or adds the heap at `address`. *ret NULL: there are too many. */
 enum status heap__add(struct heaps *h, uint64_t address, bool wide, struct heap_info **ret,
 		      struct err *e);
 
-/* Does a flag say that page heap is on, or can none be had that says that it is not? */
+/* True unless a flag that was read says that page heap is off. */
 bool heap__page_heap_may_be(const struct heaps *h);
-/* What a block of light page heap is, in place of the busy one that begins with its header. */
+/* If a busy block begins with a light page-heap header, reports the block behind it instead. */
 void heap__see_light(struct heap_walk *w, struct heap_allocation *a);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page heap, of programs that are tested with GFlags or Application Verifier. A header lies
- * directly before the data of each block, with a stamp at either end. Of full page heap, each block
- * has pages of its own, whose end is the block's, and behind which nothing can be read. Of light
- * page heap, header and block lie in a block of the NT heap.
+ * Page heap, which GFlags and Application Verifier switch on. A header lies directly before the
+ * data of each block, with a stamp at either end. Full page heap gives each block pages of its own;
+ * the block ends where they end, and the next page is inaccessible. Light page heap puts header and
+ * block into a block of the NT heap.
  *
  * Bytes that look like a header may be left over in another block, or be its content. So:
- * - A light header counts at the begin of a busy block that the walk of its heap has confirmed, and
- *   nowhere else; the one is told of in place of the other, so that no byte is told of twice.
- * - A full one is not looked for where a heap has a segment, nor in the pages of a full block that
- *   was found before: the first header of a block's pages is its own, for the data comes behind.
- * - A full one's numbers must lead to the end of a page; what is between, the filling, must be
- *   there if it can be read; and the page behind must be empty, or one that can't be had.
- * A copy of such a block, with its place in the page and without what was around it, can't be told
- * from one, if pages before and behind it are missing.
+ * - A light header counts only at the start of a busy block that the walk of its heap confirmed. It
+ *   is reported in place of that block, so that no byte is reported twice.
+ * - A full header is not searched for in a heap's segments, nor in the pages of a full block found
+ *   before: the first header in a block's pages is its own, because the data follows it.
+ * - The sizes in a full header must lead to the end of a page; the fill bytes in between must be
+ *   right where they can be read; the next page must be empty or missing.
+ * A copy of such a block at the same offset in a page cannot be told from a real one if the pages
+ * before and after it are missing.
  *
  * Header: _DPH_BLOCK_INFORMATION {StartStamp, Heap, RequestedSize, ActualSize, FreeQueue (list),
  * StackTrace, EndStamp} of ntdll's public types (Rickebo/ntoskrnlib at 0a72996, Win11/ntdll, has
@@ -25,13 +25,13 @@
 
 #include "agent/examine/heap/base/heap_internal.h"
 
-/* Of a freed block both stamps are less by this. */
+/* In a freed block, both stamps are smaller by this. */
 #define PAGE_HEADER_FREED 1
 
 struct page_header_layout {
 	uint8_t size;
 	uint8_t heap, requested, actual, trace, end;
-	uint8_t unit; /* what blocks are aligned to */
+	uint8_t unit; /* alignment of blocks */
 };
 
 extern const struct page_header_layout page_header_layouts[2]; /* of 32 bits, and of 64 */
@@ -41,11 +41,11 @@ struct page_header {
 	bool busy;
 };
 
-/* False: no header with those stamps, or one that lies in two pages of which one is missing. */
+/* False: no header with those stamps, or it crosses into a page that is missing. */
 bool page_header_read(struct heap_pages *p, bool wide, uint64_t at, uint32_t start, uint32_t end,
 		      struct page_header *ret);
 
-/* Is all of [from, to) that can be read filled with `byte`? */
+/* True if every readable byte of [from, to) is `byte`. */
 bool page_header_filled(struct heap_pages *p, uint64_t from, uint64_t to, uint8_t byte);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who asked for a block: the return addresses that Windows keeps of each allocation of a process
- * with the flag +ust ("create user mode stack trace database", gflags). A block has them in itself,
- * or the address of an entry of the database; which, its extended header tells (heap.h: .trace).
+ * Who allocated a block: the return addresses that Windows keeps for each allocation of a process
+ * with the flag +ust ("create user mode stack trace database", gflags). A block holds them itself,
+ * or the address of a database entry; its extended header says which (heap_facts.h: .trace).
  *
- * An entry is believed if all its return addresses lie in executable memory. Nothing of the
- * database around it is needed, so it does not matter which version's that is.
+ * An entry is trusted if all its return addresses lie in executable memory. The rest of the
+ * database is not needed, so its version does not matter.
  *
  * _RTL_STACK_TRACE_ENTRY is of the public symbols of 7 SP1's ntdll (volatilityfoundation/volatility
  * 328a178, win7_sp1_x64_vtypes.py and win7_sp1_x86_vtypes.py). Where it keeps the number of its
@@ -18,16 +18,16 @@
 #include "agent/examine/virtual/memory_view.h"
 #include "formats/base/range.h"
 
-#define STACK_TRACE_FRAMES_MAX 32 /* _RTL_STACK_TRACE_ENTRY.BackTrace has so many */
+#define STACK_TRACE_FRAMES_MAX 32 /* length of _RTL_STACK_TRACE_ENTRY.BackTrace */
 
 struct stack_trace {
 	uint32_t count;
-	uint64_t at[STACK_TRACE_FRAMES_MAX]; /* return addresses, the innermost first */
+	uint64_t at[STACK_TRACE_FRAMES_MAX]; /* return addresses, innermost first */
 };
 
 /*
- * `at` and `frames` are those of struct heap_allocation, `code` executable memory of the process,
- * tidy. False: that cannot be had, or is no trace.
+ * `at` and `frames` come from struct heap_allocation; `code` is the process's executable memory,
+ * tidy. False: it cannot be read, or is not a trace.
  */
 bool stack_trace_read(const struct memory_view *m, const struct range_list *code, bool wide,
 		      uint64_t at, uint16_t frames, struct stack_trace *ret);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The DNS resolver's cache in the heaps of a process: records, which are known by their shape
- * (records.h), and the entries that lead to them, one for each name. How an entry is laid out is
- * nowhere documented and differs from build to build; here it is learnt from the records that are
- * there: three entries that have a pointer to a record at one place, and to the record's name at
- * another, tell both for all. A hash table leads to entries: the block that refers to most of them,
- * and what its chains reach. An entry of the table can have a name and no record: such a name was
- * asked for, and there is none, or no answer yet. Nothing but the table tells it from any other
- * block with a text. That something is not in the table is never known: a chain ends with the first
- * entry of it that is missing.
+ * Finds the DNS resolver's cache in the heaps of a process: records, recognised by their shape
+ * (records.h), and the entries that point to them, one for each name. The layout of an entry is
+ * undocumented and differs between builds, so it is learnt from the records: three entries with a
+ * pointer to a record at one offset, and to the record's name at another, settle both offsets. The
+ * hash table is the block that refers to most entries; its chains lead to more. An entry of the
+ * table may have a name but no record: the name was queried, and has no address or no answer yet.
+ * Only the table tells such an entry from any other block with text. It is never known that
+ * something is not in the table: a chain ends at the first entry that is missing.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_DNS_CACHE_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_DNS_CACHE_H
@@ -16,13 +15,13 @@
 #include "agent/examine/heap/block_list.h"
 #include "agent/examine/heap/dns/records.h"
 
-/* More than any cache has; what goes on is none. The same for entries and for references. */
+/* More than any cache has: the search stops there. Limits entries and references, too. */
 #define DNS_RECORDS_MAX  ((size_t)1 << 20)
 
-/* So many pages of blocks are searched for references: 256 GiB, once or twice. */
+/* At most this many pages of blocks are searched for references: 256 GiB, once or twice. */
 #define DNS_SEARCHED_MAX (UINT64_C(1) << 26)
 
-/* What leads to a record's first byte. A block that is no record can be an entry of the cache. */
+/* What points to a record's first byte. A block that is not a record may be a cache entry. */
 enum dns_linked {
 	DNS_LINKED_NOT,
 	DNS_LINKED_FROM_RECORD,
@@ -32,36 +31,35 @@ enum dns_linked {
 struct dns_found {
 	const struct heap_allocation *block;
 	enum dns_linked linked;
-	const struct heap_allocation *entry; /* that leads to it; NULL: none is known to */
-	bool in_table;                       /* the table leads to the entry; false: nobody knows */
+	const struct heap_allocation *entry; /* that points to it; NULL: none known */
+	bool in_table;                       /* the table leads to the entry; false: unknown */
 };
 
 struct dns_cache {
 	struct dns_found *records; /* by rising address */
 	size_t count, room;
-	/* Only where there is a table: */
+	/* Only if a table was found: */
 	const struct heap_allocation **unanswered; /* entries without a record, by rising address */
 	size_t unanswered_count, unanswered_room;
-	uint32_t name_at; /* where in an entry the pointer to its name is */
-	const struct heap_allocation
-		*table; /* NULL: none was found, or too few entries to learn from */
+	uint32_t name_at;                    /* offset in an entry of the pointer to its name */
+	const struct heap_allocation *table; /* NULL: not found, or too few entries to learn from */
 };
 
 struct dns_cache_sources {
 	const struct memory_view *memory;
 	const struct block_list *list; /* sorted, with free blocks; borrowed as long as the cache */
-	bool (*wide)(const void *context, size_t heap); /* of 64-bit code */
+	bool (*wide)(const void *context, size_t heap); /* the heap belongs to 64-bit code */
 	const void *context;
 };
 
 /*
- * ST_NOMEM, ST_INTERRUPTED. What can't be read is not there, and whoever owns the memory says so.
- * What *ret has is for dns_cache_deinit(), also after an error.
+ * ST_NOMEM, ST_INTERRUPTED. Memory that cannot be read is skipped; the caller, who owns it, reports
+ * that. *ret needs dns_cache_deinit() even after an error.
  */
 enum status dns_cache_find(const struct dns_cache_sources *s, struct dns_cache *ret, struct err *e);
 void dns_cache_deinit(struct dns_cache *c);
 
-/* A record of the cache once more; and the name of an entry that has none. False: it is gone. */
+/* Reads a record again, or the name of an entry without one. False: it cannot be read now. */
 bool dns_cache_record(const struct dns_cache_sources *s, const struct dns_found *f,
 		      struct dns_record *ret);
 bool dns_cache_unanswered(const struct dns_cache_sources *s, const struct dns_cache *c, size_t i,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of the DNS resolver's cache, known by their shape alone: DNS_RECORD is documented and the
- * same in all versions (Microsoft, windns.h, DNS_RECORDW), what leads to it is neither. So records
- * that nothing leads to any more are found, too.
+ * Recognises records of the DNS resolver's cache by their shape alone. DNS_RECORD is documented and
+ * the same in all versions (Microsoft, windns.h, DNS_RECORDW); what points to one is neither. So
+ * this finds records, too, that nothing points to any more.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_HEAP_DNS_RECORDS_H
 #define RAMSEAL_AGENT_EXAMINE_HEAP_DNS_RECORDS_H
@@ -34,21 +34,21 @@ const char *dns_type_name(enum dns_type t);
 struct dns_record {
 	enum dns_type type;
 	uint32_t flags;
-	uint32_t ttl;  /* seconds, as it was answered */
+	uint32_t ttl;  /* seconds, as the server sent it */
 	uint64_t next; /* address of the answer's next record; 0: none */
 	char name[DNS_NAME_MAX];
-	/* "192.0.2.1", "2001:db8::1" or the name that it leads to; empty: that can't be had. */
+	/* "192.0.2.1", "2001:db8::1" or the target's name; empty: it cannot be read. */
 	char data[DNS_NAME_MAX];
 };
 
 /*
- * Whether the `size` bytes at `va` begin with a record: a type of the list, data as long as the
- * type has, a name that a host can have, and nothing that contradicts it. `wide`: of 64-bit code.
+ * True if the `size` bytes at `va` begin with a record: a type listed above, data as long as the
+ * type demands, a valid host name, and no contradiction. `wide`: it belongs to 64-bit code.
  */
 bool dns_record_read(const struct memory_view *m, uint64_t va, uint64_t size, bool wide,
 		     struct dns_record *ret);
 
-/* Text of UTF-16, as names are kept. False: no name of a host is there, or not all of it. */
+/* Reads a host name in UTF-16, as names are kept. False: none is there, or not all of it. */
 bool dns_name_read(const struct memory_view *m, uint64_t va, char ret[static DNS_NAME_MAX]);
 
 #endif

@@ -17,35 +17,35 @@
 /* _SEGMENT_HEAP.SegContexts: for small ranges, and for large ones. */
 #define SEGMENT_CONTEXTS        2
 
-/* _HEAP_PAGE_SEGMENT: Signature, behind its LIST_ENTRY, and what it is combined with to 22000. */
+/* _HEAP_PAGE_SEGMENT.Signature, after the LIST_ENTRY, and its XOR constant up to 22000. */
 #define PAGE_SEGMENT_SIGNATURE  0x10
 #define PAGE_SEGMENT_CONSTANT   UINT64_C(0xa2e64eada2e64ead)
-/* One begins at a multiple of its size, of which this is the least. */
+/* A segment begins at a multiple of its size; this is the smallest size. */
 #define PAGE_SEGMENT_STEP       ((uint64_t)1 << 20)
-/* Starts that are tried for one process: 1 TiB of private ranges. */
+/* Possible starts tried in one process: 1 TiB of private ranges. */
 #define PAGE_SEGMENT_STARTS_MAX (UINT64_C(1) << 20)
 
-/* _HEAP_PAGE_SEGMENT: that many descriptors, which the segment begins with. */
+/* A _HEAP_PAGE_SEGMENT begins with this many descriptors. */
 #define SEGMENT_DESCRIPTORS     256
 #define DESCRIPTOR_SIZE         0x20
 
-/* Page segments of one process: each takes 1 MiB of its address space. */
+/* Page segments of one process; each takes at least 1 MiB of its address space. */
 #define PAGE_SEGMENTS_MAX       (1U << 16)
 
-/* _HEAP_SEG_CONTEXT: one lies behind the other. Its first members have never moved. */
+/* _HEAP_SEG_CONTEXT; the contexts follow each other. Its first members have never moved. */
 struct segment_context_layout {
-	uint8_t size;    /* 0: there is none, and the heap itself is what it would be */
+	uint8_t size;    /* 0: no such type; the heap itself has its members */
 	uint8_t list;    /* SegmentListHead */
 	uint8_t lfh, vs; /* LfhContext, VsContext */
 	uint8_t heap;
 };
 
-/* _HEAP_PAGE_RANGE_DESCRIPTOR, and what its RangeFlags are but for `other`. */
+/* _HEAP_PAGE_RANGE_DESCRIPTOR, and values of its RangeFlags with the bits in `other` ignored. */
 struct segment_range_layout {
-	uint8_t unused; /* UnusedBytes: 32 bits, or 16 if it does not begin a word of 32 */
+	uint8_t unused; /* UnusedBytes: 32 bits, or 16 if not 32-bit aligned */
 	uint8_t units;  /* UnitSize */
 	uint8_t other;
-	uint8_t first; /* of a first descriptor alone; if there is nothing else, it is free */
+	uint8_t first; /* only in the first descriptor of a range; alone, the range is free */
 	uint8_t plain, lfh, vs;
 };
 
@@ -56,14 +56,14 @@ struct segment_layout {
 	uint16_t contexts; /* _SEGMENT_HEAP: SegContexts */
 	/* VsContext, LfhContext. Each context points to both, or both point to the heap, from: */
 	uint16_t vs, lfh;
-	uint16_t back_end;       /* BackendCtx in VsContext; in LfhContext it is the first */
-	uint16_t list;           /* SegmentListHead, where there is no context */
+	uint16_t back_end;       /* BackendCtx in VsContext; LfhContext begins with its own */
+	uint16_t list;           /* SegmentListHead, if there is no context */
 	uint8_t large;           /* LargeAllocMetadata.Root */
 	uint8_t large_committed; /* LargeCommittedPages */
 	uint8_t vs_mark;         /* _HEAP_VS_SUBSEGMENT.Signature */
 	uint8_t lfh_bitmap;      /* _HEAP_LFH_SUBSEGMENT.BlockBitmap */
-	bool lfh_whole;          /* its offsets are combined with all of the address (MemProcFS) */
-	bool tried;              /* on heaps that a genuine ntdll made */
+	bool lfh_whole;          /* offsets are XORed with the whole address (MemProcFS) */
+	bool tried;              /* on heaps of a genuine ntdll */
 	uint64_t constant;       /* in the signatures of page segments */
 };
 
@@ -72,18 +72,18 @@ struct segment_layout {
 extern const struct segment_layout segment__layouts[SEGMENT_LAYOUTS]; /* newest first */
 
 struct segment_context {
-	uint64_t at;   /* 0: the heap has no such one */
+	uint64_t at;   /* 0: the heap has no such context */
 	uint64_t list; /* SegmentListHead */
 	uint64_t size; /* of its segments, which begin at multiples of it */
-	uint8_t shift; /* of a unit, which a descriptor stands for */
-	uint8_t first; /* descriptor that stands for anything */
+	uint8_t shift; /* log2 of a unit, the bytes that one descriptor describes */
+	uint8_t first; /* the first descriptor that describes anything */
 };
 
 struct segment_heap {
 	uint64_t address;
 	const struct segment_layout *l;
 	struct segment_context contexts[SEGMENT_CONTEXTS];
-	bool misread; /* its segments deny the layout */
+	bool misread; /* its segments contradict the layout */
 };
 
 struct page_segment {
@@ -92,31 +92,31 @@ struct page_segment {
 	uint8_t context;
 };
 
-/* Of one process: the keys are the process's (RtlpHpHeapGlobals), not a heap's. */
+/* One for each process: keys belong to the process (RtlpHpHeapGlobals), not to a heap. */
 struct segment_state {
 	struct segment_heap *heaps;
 	size_t heap_count, heap_room;
 	struct page_segment *segments; /* by address, none overlaps another */
 	size_t segment_count, segment_room;
 	bool has_key, has_lfh_key;
-	bool has_vs, has_lfh; /* there are subsegments that a key is needed for */
+	bool has_vs, has_lfh; /* there are subsegments that need a key */
 	bool lfh_whole;
 	uint64_t key;      /* of VS chunks and signatures */
-	uint64_t constant; /* in signatures; valid where `is_signed` */
-	bool is_signed;    /* the key explains signatures */
-	bool guessed;      /* by segments alone: which layout's heads they have may be another */
+	uint64_t constant; /* in signatures; valid if .is_signed */
+	bool is_signed;    /* the key explains the signatures */
+	bool guessed;      /* from segments alone: their heads may have another layout */
 	uint32_t lfh_key;
-	bool padded; /* blocks have _RTLP_HP_PADDING_HEADER before their data (padding.c) */
+	bool padded; /* _RTLP_HP_PADDING_HEADER precedes the data of blocks (padding.c) */
 	bool cut;
 };
 
 enum range_kind {
-	RANGE_REST, /* of the range whose descriptor came before */
+	RANGE_REST, /* continues the range of an earlier descriptor */
 	RANGE_FREE,
 	RANGE_PLAIN, /* one block */
 	RANGE_LFH,
 	RANGE_VS,
-	RANGE_OTHER /* what it is nobody knows */
+	RANGE_OTHER /* unknown */
 };
 
 struct page_range {
@@ -126,7 +126,7 @@ struct page_range {
 	enum range_kind kind;
 };
 
-/* False: it can't be had. A range of no units, or past the segment's end, has .units 0. */
+/* False: it cannot be read. .units is 0 if it has no units or passes the segment's end. */
 bool segment__range(struct heap_pages *p, const struct segment_layout *l,
 		    const struct page_segment *s, const struct segment_context *c, unsigned index,
 		    struct page_range *ret);
@@ -137,21 +137,21 @@ bool segment__range(struct heap_pages *p, const struct segment_layout *l,
 
 struct vs_chunk {
 	uint64_t at;
-	uint32_t size, prev; /* 16 bytes each */
+	uint32_t size, prev; /* in units of 16 bytes */
 	bool busy;
-	bool has_unused; /* the block's last bytes say how many of it are unused */
+	bool has_unused; /* the block's last bytes count its unused ones */
 };
 
 struct vs_subsegment {
 	uint64_t first, end; /* chunks */
 };
 
-/* CHUNK_WRONG: its head denies that it is one. */
+/* CHUNK_WRONG: its head is not a subsegment's. */
 enum chunk_read segment__vs_open(struct heap_pages *p, const struct segment_layout *l,
 				 const struct page_range *r, struct vs_subsegment *ret);
 enum chunk_read segment__vs_chunk(struct heap_pages *p, uint64_t key, uint64_t at, uint64_t to,
 				  struct vs_chunk *ret);
-/* Is the chain of chunks whole under this key, as far as it can be read, and long enough? */
+/* Is the chain of chunks unbroken under this key, as far as it can be read, and long enough? */
 bool segment__vs_agrees(struct heap_pages *p, uint64_t key, const struct vs_subsegment *s);
 
 /*
@@ -169,36 +169,36 @@ struct lfh_subsegment {
 
 enum chunk_read segment__lfh_open(struct heap_pages *p, const struct segment_layout *l,
 				  const struct page_range *r, struct lfh_subsegment *ret);
-/* False: what the key makes of it does not fit. */
+/* False: decoded by this key it does not fit. */
 bool segment__lfh_decode(struct lfh_subsegment *s, uint32_t key, bool whole);
-/* Two bits: 1 busy, 2 some of it is unused. False: can't be had. */
+/* Two bits: 1 busy, 2 partly unused. False: it cannot be read. */
 bool segment__lfh_bits(struct heap_pages *p, const struct lfh_subsegment *s, uint32_t i,
 		       uint8_t *ret);
 
 enum unused_read { UNUSED_GOOD, UNUSED_WRONG, UNUSED_UNREAD };
 
-/* Bytes unused, as the last two of the block [at, at + size) say. */
+/* The unused bytes, which the last two of the block [at, at + size) count. */
 enum unused_read segment__unused(struct heap_pages *p, uint64_t at, uint64_t size, uint64_t *ret);
 
-/* The keys of the process, from its heaps and segments that are known so far. */
+/* Finds the keys of the process from the heaps and segments known so far. */
 enum status segment__find_keys(struct heaps *h, struct err *e);
-/* The key of VS chunks, but for its lower 16 bits, which say nothing of sizes; false: none has. */
+/* Votes on the key of VS chunks, but not on its lower 16 bits, which sizes do not use. False: none. */
 bool segment__vote_vs(struct heaps *h, const struct vs_subsegment *at, size_t count, uint64_t *ret);
-/* The key where no head of a segment heap can be had. */
+/* Finds the key if no head of a segment heap can be read. */
 enum status segment__find_lost_key(struct heaps *h, struct err *e);
-/* A context as it is in all builds that are known, of a head that can't be had. */
+/* A context as all known builds have it, for a head that cannot be read. */
 struct segment_context segment__usual_context(uint64_t heap, const struct segment_layout *l,
 					      unsigned i);
-/* The same of the LFH, once all segments are known. */
+/* Finds the LFH's key once all segments are known. */
 enum status segment__find_lfh_key(struct heaps *h, struct err *e);
 
-/* Takes the segments from a heap whose layout they deny, once all are known. */
+/* Once all are known: removes segments that contradict their heap's layout. */
 void segment__refuse_misread(struct heaps *h);
-/* Whether blocks are padded, by those of all heaps, once all keys are known. */
+/* Once all keys are known: decides by the blocks of all heaps whether blocks are padded. */
 enum status segment__find_padding(struct heaps *h, struct err *e);
-/* Of a block, if it is padded. */
+/* The bytes of padding before a block's data, if blocks are padded. */
 uint64_t segment__padding(const struct heap_allocation *a);
-/* Moves a busy block's address behind its padding. */
+/* Moves a busy block's address past its padding. */
 void segment__unpad(struct heap_walk *w, struct heap_allocation *a);
 
 /* The heap at that address; NULL: none whose layout is known. */
