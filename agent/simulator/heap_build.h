@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the writer of heaps: the allocator (heap_chunks.c) keeps its own list of chunks, and
- * writes each header as it changes; heads and lists are written at the end (heap_write.c). The
- * front end is in heap_lfh.c, what programs do in heap_program.c.
+ * Internals of the heap writer. The allocator (heap_chunks.c) keeps its own list of chunks and
+ * writes each header when it changes; heap_write.c writes heads and lists at the end. heap_lfh.c is
+ * the front end, heap_program.c plays the program.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_HEAP_BUILD_H
 #define RAMSEAL_AGENT_SIMULATOR_HEAP_BUILD_H
@@ -13,10 +13,10 @@
 
 #define NO_CHUNK       UINT32_MAX
 #define NO_USER_BLOCKS UINT32_MAX
-/* Units of the largest chunk, that of a segment that is all free (HEAP_MAXIMUM_BLOCK_SIZE). */
+/* Units of the largest chunk: a segment that is all free (HEAP_MAXIMUM_BLOCK_SIZE). */
 #define CHUNK_MAX      0xfe00
 #define CHUNK_MIN      2
-/* Sizes below it have a list of free chunks each; above, there is one for each power of two. */
+/* Each size below this has its own list of free chunks; above, each power of two has one. */
 #define BINS_EXACT     1024
 #define BINS           (BINS_EXACT + 8)
 #define LFH_BUCKETS    129 /* _LFH_HEAP.Buckets */
@@ -35,12 +35,12 @@ enum chunk_state { CHUNK_FREE, CHUNK_BUSY, CHUNK_OWN, CHUNK_HOLE };
 struct chunk {
 	uint32_t at, size; /* units from the start of the segment */
 	uint32_t before, after;
-	uint32_t bin_before, bin_after; /* if it is free; bin_after also chains spare ones */
+	uint32_t bin_before, bin_after; /* if free; bin_after also chains unused entries */
 	uint32_t segment;
 	uint8_t state;
 	uint8_t internal; /* FLAG_INTERNAL or 0 */
 	uint8_t unused;   /* UnusedBytes */
-	uint8_t extra;    /* of the heap's own: units between header and data */
+	uint8_t extra;    /* of an internal chunk: units between header and data */
 };
 
 struct segment {
@@ -55,17 +55,17 @@ struct user_blocks {
 	uint32_t count, free;
 	uint32_t first, stride; /* bytes */
 	uint32_t hint;          /* 7: the first free block */
-	uint32_t next;          /* of its bucket; NO_USER_BLOCKS at the end */
-	uint8_t size_index;     /* of the area: 2 to this power bytes */
+	uint32_t next;          /* in its bucket; NO_USER_BLOCKS at the end */
+	uint8_t size_index;     /* log2 of the area's bytes */
 	uint64_t va, subsegment;
-	uint32_t blocks; /* where its blocks' owners are in lfh_owner */
+	uint32_t blocks; /* index in lfh_owner of its first block's owner */
 };
 
 struct bucket {
 	uint32_t uses;
 	bool drawn, on;
 	uint32_t newest;    /* user blocks */
-	uint32_t open;      /* which of them is allocated from */
+	uint32_t open;      /* user blocks that allocations come from */
 	uint8_t size_index; /* of the next user blocks */
 	uint64_t info;      /* _HEAP_LOCAL_SEGMENT_INFO */
 };
@@ -78,7 +78,7 @@ struct block {
 	uint32_t lead;  /* pages of its region before a virtual block */
 	uint8_t kind;
 	bool busy, root, reached;
-	bool waits; /* freed, and in the queue of light page heap */
+	bool waits; /* freed and still in the queue of light page heap */
 	uint64_t referrer, trace;
 };
 
@@ -87,7 +87,7 @@ struct edge {
 	uint64_t at; /* bytes into `from` */
 };
 
-/* A pointer's size decides over where most things are: x64, or x86. */
+/* The size of a pointer (x64 or x86) determines most offsets. */
 struct sim_heap_builder {
 	struct sim_heap_plan plan;
 	uint64_t random;
@@ -97,7 +97,7 @@ struct sim_heap_builder {
 	uint64_t next_va;
 	uint64_t next_reserve;
 	bool failed; /* no memory, or no room */
-	bool live;   /* it goes on after it was written */
+	bool live;   /* keeps changing after it was written */
 	const char *why;
 
 	struct sim_heap_region *regions;
@@ -106,7 +106,7 @@ struct sim_heap_builder {
 	size_t segment_count, segment_room;
 	struct chunk *chunks;
 	size_t chunk_count, chunk_room;
-	uint32_t spare; /* chunks that are not used any more */
+	uint32_t spare; /* chain of unused entries of `chunks` */
 	uint32_t bins[BINS];
 
 	struct block *blocks;
@@ -116,17 +116,17 @@ struct sim_heap_builder {
 
 	uint64_t front_end;
 	size_t front_region;
-	uint64_t zone; /* the newest, and what is left in it */
+	uint64_t zone; /* the newest; .zone_left: its free bytes */
 	uint32_t zone_left;
-	uint32_t infos; /* _HEAP_LOCAL_SEGMENT_INFO that are in use */
+	uint32_t infos; /* _HEAP_LOCAL_SEGMENT_INFO in use */
 	struct bucket buckets[LFH_BUCKETS];
 	struct user_blocks *user_blocks;
 	size_t user_blocks_count, user_blocks_room;
 	uint64_t page_heap; /* its handle */
-	size_t page_region; /* where its next block goes, and at which page */
+	size_t page_region; /* region of its next block; .page_next: the page in it */
 	uint32_t page_next;
-	struct hp *hp;       /* a segment heap's (heap_segment.h); or NULL */
-	uint32_t *lfh_owner; /* for each block of the front end its number, or SIM_HEAP_NO_BLOCK */
+	struct hp *hp;       /* of a segment heap (heap_segment.h); else NULL */
+	uint32_t *lfh_owner; /* number of each block in the front end, or SIM_HEAP_NO_BLOCK */
 	size_t lfh_owner_count, lfh_owner_room;
 };
 
@@ -157,22 +157,22 @@ void sim__heap_fail(struct sim_heap_builder *b, const char *why);
 /* Segments double up to this (RtlpExtendHeap; 0x10000 below 16 MiB less guard pages). */
 #define RESERVE_MAX    UINT64_C(0xfd0000)
 
-/* A segment whose first `head` units are the heap's own; one for `bytes` more. False: failed. */
+/* Adds a segment whose first `head` units are internal; _more: one for `bytes`. False: failed. */
 bool sim__heap_add_segment(struct sim_heap_builder *b, uint64_t va, uint64_t reserve,
 			   uint64_t commit, uint32_t head);
 bool sim__heap_more(struct sim_heap_builder *b, uint64_t bytes);
 struct sim_heap_region *sim__heap_segment(const struct sim_heap_builder *b, uint32_t chunk);
 uint64_t sim__chunk_va(const struct sim_heap_builder *b, uint32_t chunk);
-/* Of the heap's own, what it holds. */
+/* Address of an internal chunk's content. */
 uint64_t sim__chunk_data(const struct sim_heap_builder *b, uint32_t chunk);
 /* The bytes at an address of the heap. */
 uint8_t *sim__heap_at(const struct sim_heap_builder *b, uint64_t va);
-/* A piece of address space. False: failed. */
+/* Reserves address space. False: failed. */
 bool sim__heap_region_add(struct sim_heap_builder *b, uint64_t va, uint64_t bytes,
 			  uint64_t committed);
-/* The address for `bytes` more. */
+/* A free address for `bytes`. */
 uint64_t sim__heap_region_place(struct sim_heap_builder *b, uint64_t bytes);
-/* A list of Windows': entries are appended to a head. */
+/* A Windows LIST_ENTRY list: entries are appended to a head. */
 void sim__heap_list_init(const struct sim_heap_builder *b, uint64_t head);
 void sim__heap_list_append(const struct sim_heap_builder *b, uint64_t head, uint64_t entry);
 /* Writes the 8 bytes of a chunk's header. */
@@ -180,34 +180,34 @@ void sim__chunk_put(const struct sim_heap_builder *b, uint32_t chunk);
 /* Encodes a header's 8 bytes from its fields. */
 void sim__header_put(const struct sim_heap_builder *b, uint8_t *to, uint32_t size, uint8_t flags,
 		     uint32_t previous, uint8_t segment, uint8_t unused);
-/* A chunk for so many bytes of data. NO_CHUNK: failed. */
+/* Allocates a chunk for `bytes` of data. NO_CHUNK: failed. */
 uint32_t sim__chunk_take(struct sim_heap_builder *b, uint64_t bytes, enum chunk_state state,
 			 uint8_t internal);
 void sim__chunk_free(struct sim_heap_builder *b, uint32_t chunk);
-/* Uncommits what it can of a free chunk's pages. False: too small, nothing was done. */
+/* Decommits as many pages of a free chunk as it can. False: too small, nothing was done. */
 bool sim__chunk_decommit(struct sim_heap_builder *b, uint32_t chunk);
 
-/* Of a virtual block: what is committed, and where it begins. */
+/* A virtual block's committed bytes, and its start. */
 uint64_t sim__virtual_bytes(const struct sim_heap_builder *b, const struct block *of);
 uint64_t sim__virtual_va(const struct sim_heap_builder *b, const struct block *of);
-/* Units of a block's extra, drawn, and where its stack trace is, drawn by its size. */
+/* Random units of a block's extra; a random stack trace entry that depends on its size. */
 uint32_t sim__extra_units(struct sim_heap_builder *b);
 uint64_t sim__extra_trace(struct sim_heap_builder *b, uint64_t size);
-/* Writes one behind a header: of a block of `whole` bytes, `requested` of which are its user's. */
+/* Writes an extra after the header of a block of `whole` bytes, `requested` of them the user's. */
 void sim__extra_put(const struct sim_heap_builder *b, uint8_t *at, uint32_t units, uint64_t whole,
 		    uint64_t requested, uint64_t trace);
-/* Which of ntdll's interceptors captures the heap's stack traces, from 1 on. */
+/* Which of ntdll's interceptors captures the heap's stack traces, from 1. */
 uint16_t sim__trace_function(const struct sim_heap_builder *b);
 
-/* The front end: false, if the size is not its business. */
+/* Allocates in the front end. False: it does not serve this size. */
 bool sim__lfh_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret);
 void sim__lfh_free(struct sim_heap_builder *b, const struct block *of);
-/* What it keeps at the end: bitmaps, counts, lists. */
+/* Writes the front end's bitmaps, counts and lists. */
 void sim__lfh_finish(struct sim_heap_builder *b);
 uint64_t sim__lfh_block_va(const struct sim_heap_builder *b, const struct user_blocks *u,
 			   uint32_t index);
 void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret);
-/* Heads and lists alone. */
+/* Writes heads and lists only. */
 void sim__heap_rewrite(struct sim_heap_builder *b);
 
 #endif

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the writer of heaps: segment heaps of 10 1809 to 11 23H2, x64. The allocator is in
- * heap_segment.c, heads and lists in heap_segment_write.c. Blocks that are freed leave their bytes
- * behind, and merged chunks their headers.
+ * Internals of the heap writer: segment heaps of 10 1809 to 11 23H2, x64. The allocator is in
+ * heap_segment.c, heads and lists in heap_segment_write.c. Freed blocks leave their bytes behind,
+ * and merged chunks their headers.
  *
  * Layouts: ntdiff/headers 5dcfad1 and JPCERTCC/Windows-Symbol-Tables 11ad856 (_SEGMENT_HEAP and
- * what it consists of, 17763 to 22H2). What records don't tell:
+ * its parts, 17763 to 22H2). What records do not say:
  *
  * - range flags: 3 a block, b (hexadecimal) a subsegment of the front end, f of variable sizes
  *   (ufrisk/MemProcFS c3aa810, vmmheap.c); 2 the first of a free range (shanepowell/DbgHelpUtils
- *   c62b5a8, page_range_flags_utils.h); 1 all others, which is our choice.
+ *   c62b5a8, page_range_flags_utils.h); 1 all others (our choice).
  * - keys: RtlpHpHeapGlobals, how headers and offsets are encoded, links of subsegments of variable
  *   sizes, unused bytes at a block's end: DbgHelpUtils, the same.
  * - sizes of buckets, and which allocator gets which: M. V. Yason, "Windows 10 Segment Heap
- *   Internals", Black Hat 2016, for an older layout with one context. How large subsegments are,
- *   and where buckets lie, is our choice.
- *
+ *   Internals", Black Hat 2016, for an older layout with one context. The sizes of subsegments
+ *   and the places of buckets are our choice.
  * - padding: shanepowell/DbgHelpUtils c62b5a8 (segment_heap_utils.cpp), and heaps of 18362.30 that
  *   were switched on by the registry; the type is _RTLP_HP_PADDING_HEADER.
  *
- * x86 and 24H2, whose types we have not read, are left out; so are extras (gflags +ust).
+ * Left out: x86 and 24H2, whose types we have not read, and extras (gflags +ust).
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_HEAP_SEGMENT_H
 #define RAMSEAL_AGENT_SIMULATOR_HEAP_SEGMENT_H
@@ -29,8 +28,8 @@
 #define HP_CONTEXTS   2
 #define HP_UNITS      256
 /*
- * _HEAP_PAGE_SEGMENT's own fields end in the second descriptor (UnusedWatermark at 20), so that the
- * third is the first which a range can have.
+ * _HEAP_PAGE_SEGMENT's own fields end in the second descriptor (UnusedWatermark at 20), so a range
+ * can have the third at the earliest.
  */
 #define HP_FIRST_UNIT 2
 #define HP_BUCKETS    129
@@ -49,8 +48,8 @@ enum hp_range { HP_FREE, HP_BLOCK, HP_LFH, HP_VS, HP_REST };
 struct hp_segment {
 	size_t region;
 	uint32_t context;
-	uint8_t range[HP_UNITS]; /* enum hp_range; HP_REST: of the range that began before */
-	uint8_t units[HP_UNITS]; /* of the range that begins here */
+	uint8_t range[HP_UNITS]; /* enum hp_range; HP_REST: continues an earlier range */
+	uint8_t units[HP_UNITS]; /* length of the range that begins here */
 	uint32_t unused[HP_UNITS];
 };
 
@@ -58,9 +57,9 @@ struct hp_lfh {
 	uint32_t segment, unit, units;
 	uint32_t bucket;
 	uint32_t first, count, free;
-	uint32_t usable; /* blocks that lie in committed pages */
-	uint32_t blocks; /* where its blocks' owners are in lfh_owner */
-	uint32_t next;   /* of its bucket */
+	uint32_t usable; /* blocks in committed pages */
+	uint32_t blocks; /* index in lfh_owner of its first block's owner */
+	uint32_t next;   /* in its bucket */
 };
 
 struct hp_vs {
@@ -68,10 +67,10 @@ struct hp_vs {
 	uint32_t first; /* chunk */
 };
 
-/* Of variable size. */
+/* A chunk of variable size. */
 struct hp_chunk {
 	uint32_t vs;
-	uint32_t at, size; /* at: from the subsegment's start. Units of 16 bytes */
+	uint32_t at, size; /* units of 16 bytes; at: from the subsegment's start */
 	uint32_t before, after;
 	bool busy, unused; /* unused: the data ends with a count of unused bytes */
 	bool gone;         /* merged into another */
@@ -93,16 +92,16 @@ struct hp {
 	size_t metadata; /* region of nodes of large blocks, or SIZE_MAX */
 };
 
-/* What the two contexts serve. */
+/* What each of the two contexts serves. */
 struct hp_context {
-	uint64_t segment; /* bytes, which it is aligned to, too */
-	uint32_t shift;   /* of a unit */
-	uint32_t max;     /* bytes of a block */
+	uint64_t segment; /* its size in bytes, and its alignment */
+	uint32_t shift;   /* log2 of a unit's bytes */
+	uint32_t max;     /* largest block, bytes */
 };
 
 extern const struct hp_context sim__hp_contexts[HP_CONTEXTS];
 
-/* Where a unit of a segment is. */
+/* Address of a unit. */
 uint64_t sim__hp_va(const struct sim_heap_builder *b, uint32_t segment, uint32_t unit);
 uint64_t sim__hp_chunk_va(const struct sim_heap_builder *b, uint32_t chunk);
 uint32_t sim__hp_bucket_size(uint32_t bucket);
@@ -111,13 +110,13 @@ uint32_t sim__hp_bucket_size(uint32_t bucket);
 bool sim__hp_create(struct sim_heap_builder *b);
 bool sim__hp_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret);
 void sim__hp_free(struct sim_heap_builder *b, const struct block *of);
-/* Bytes before the data of a block for which so many were requested. */
+/* Bytes before the data of a block of `requested` bytes. */
 uint64_t sim__hp_padding(const struct sim_heap_builder *b, uint64_t requested);
-/* Bytes that a block takes. */
+/* All bytes of a block. */
 uint64_t sim__hp_block_size(const struct sim_heap_builder *b, const struct block *of);
-/* The heap's own subsegments, and free blocks, to the truth, which has room for them. */
+/* Adds internal subsegments and free blocks to the truth, which has room for them. */
 void sim__hp_tell(const struct sim_heap_builder *b, struct sim_heap *ret);
-/* Heads, lists and trees. */
+/* Writes heads, lists and trees. */
 void sim__hp_write(struct sim_heap_builder *b, struct sim_heap *ret);
 void sim__hp_destroy(struct hp *h);
 

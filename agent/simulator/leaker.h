@@ -7,36 +7,36 @@
  * 204, 291, 1110 and, at 0x00422bb0, 128 bytes with the traces of the four calls; and 128 bytes of
  * another heap without one. The debug CRT's two blocks are none: its list of all blocks has them.
  *
- * From the text are these sizes and addresses, how deep each trace is, and every return address but
- * the second of LocalAlloc's and GlobalAlloc's. The text as it is kept has lost those two, the
- * other four addresses of blocks, and both heaps'. These are ours, as are the bases of the modules:
- * of a return address only the last 16 bits are its module's. The first of the two ends as that of
- * KERNELBASE!LocalAlloc in the text's first listing, since those that are in both listings end
- * alike (0xb234, 0x1174, 0xb3f5, 0xb3c8). Where a block lies that the text does not print, in which
- * heap the CRT's are and what asked for them is ours, too, and so is all else in the heaps.
+ * The sizes and addresses, the depth of each trace, and all return addresses but two come from the
+ * text. The surviving copy of the text lacks the second return address of LocalAlloc and of
+ * GlobalAlloc, the addresses of the other four blocks, and those of both heaps. We chose these, and
+ * the bases of the modules: only the low 16 bits of a return address come from its module. The low
+ * bits for LocalAlloc are those of KERNELBASE!LocalAlloc in the text's first listing, because
+ * return addresses in both listings end alike (0xb234, 0x1174, 0xb3f5, 0xb3c8). The rest of the
+ * heaps is ours, too, such as the heap of the CRT's blocks and who allocated them.
  *
- * Traces are kept as the text has it of Vista and 7: two units before the data, with the address of
- * an entry {word, pointer, count, return addresses}. The CRT's list is that of "Memory Management
- * and the Debug Heap" (Microsoft, Visual Studio 2005: _CrtMemBlockHeader).
+ * Traces are stored as the text describes it for Vista and 7: two units before the data hold the
+ * address of an entry {word, pointer, count, return addresses}. The CRT's list follows "Memory
+ * Management and the Debug Heap" (Microsoft, Visual Studio 2005: _CrtMemBlockHeader).
  *
- * With leaker=2 it is a moment earlier: the six calls have not come yet, and there are four leaks.
+ * leaker=2 is a moment earlier: the six calls have not happened, and there are four leaks.
  *
- * Two things look like references to leaks, and are none: words in app.exe's code, which ntdll
- * takes for some, as the text says, because the pages are mapped PAGE_EXECUTE_WRITECOPY; and what
- * a freed block had.
+ * Two things look like references to leaks but are not: words in app.exe's code, which ntdll counts
+ * (as the text says) because the pages are mapped PAGE_EXECUTE_WRITECOPY; and the old content of a
+ * freed block.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_LEAKER_H
 #define RAMSEAL_AGENT_SIMULATOR_LEAKER_H
 
 #include "agent/simulator/making.h"
 
-/* The main process, with leaker=1 or 2. */
+/* True for the main process with leaker=1 or 2. */
 bool sim__leaker_is(const struct sim_making *x);
-/* What app.exe is like, before it is made. */
+/* Describes app.exe, before it is made. */
 void sim__leaker_program(struct sim_image *image);
-/* Where the libraries of 32 bits are, before they are made, and how long their code is. */
+/* Sets base and code size of the 32-bit libraries, before they are made. */
 void sim__leaker_libraries(struct sim_inside *in);
-/* Its two heaps of 32 bits, stack traces, and the CRT's list. */
+/* Makes its two 32-bit heaps, stack traces, and the CRT's list. */
 enum status sim__leaker_make(struct sim_making *x, struct err *e);
 
 #endif

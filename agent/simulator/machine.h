@@ -7,18 +7,17 @@
  *
  *	machine.c   frames and slots
  *	entries.c   page-table entries, and the tables
- *	windows.c   the kernel's image, its address space, EPROCESS: what is looked for by name
+ *	windows.c   the kernel's image, its address space, EPROCESS: what tools find by name
  *	manager.c   the memory manager and the processes, in virtual time
- *	race.c      changes that are made where a reader is
- *	live.c      heaps that go on meanwhile
+ *	race.c      changes just where a reader is
+ *	live.c      heaps that change meanwhile
  *	truth.c     what only the machine knows
- *	inside.c    what processes hold, if it is asked for; with inside_*.c, images.c, layout.c,
+ *	inside.c    structures of processes, on request; with inside_*.c, images.c, layout.c,
  *	            pool.c, regions.c, sections.c, vads.c
  *	store.c     the compression store
  *
- * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of
- * project ntdiff/headers, and not with the tables of agent/shared/paging, which are to be
- * tested with them.
+ * Entries are written from figures 2 and 3 of the 2015 paper and the _MMPTE headers of project
+ * ntdiff/headers, not with the tables of agent/shared/paging, which they test.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_MACHINE_H
 #define RAMSEAL_AGENT_SIMULATOR_MACHINE_H
@@ -31,17 +30,17 @@
 
 #define SIM_NONE     UINT32_MAX
 #define SIM_TABLE    512                     /* entries */
-#define SIM_TICK     100000                  /* ns: how often the machine goes on */
+#define SIM_TICK     100000                  /* ns: the step of virtual time */
 #define SIM_BOOT     UINT64_C(3600000000000) /* ns: the clock when the source is opened */
 
-/* Owners that are no process. Process n has the PID 4 + 44 n; 0 is System. */
+/* Owners that are not processes. Process n has the PID 4 + 44 n; process 0 is System. */
 #define SIM_SECTION  UINT32_C(0xfffffffe)
-#define SIM_MAPPED   UINT32_C(0xfffffffd) /* files that programs map, see sections.c */
+#define SIM_MAPPED   UINT32_C(0xfffffffd) /* mapped files, see sections.c */
 #define SIM_PID_STEP 44
 
-/* Virtual addresses, as pages. What Windows draws at boot stands still here. */
+/* Virtual page numbers. Addresses that Windows randomises at boot are fixed here. */
 #define SIM_VPN(va)  ((va) >> PAGE_SHIFT & ((UINT64_C(1) << 36) - 1))
-/* And back: they have 48 bits, the upper half with ones in front. */
+/* And back, to a canonical address of 48 bits. */
 static inline uint64_t sim__vpn_address(uint64_t vpn)
 {
 	return (uint64_t)((int64_t)(vpn << 28) >> 16);
@@ -51,10 +50,10 @@ static inline uint64_t sim__vpn_address(uint64_t vpn)
 #define SIM_SHARED_PAGES 1024
 #define SIM_IMAGE        UINT64_C(0xfffff80002a00000) /* ntoskrnl */
 #define SIM_IMAGE_PAGES  512
-#define SIM_USER_SHARED  UINT64_C(0xfffff78000000000) /* KUSER_SHARED_DATA, which stands still */
+#define SIM_USER_SHARED  UINT64_C(0xfffff78000000000) /* KUSER_SHARED_DATA, constant here */
 #define SIM_PROCESSORS   UINT64_C(0xfffff80001000000) /* a page for each */
 #define SIM_SYSTEM_TIME  UINT64_C(130700000000000000) /* FILETIME: in March 2015 */
-#define SIM_SYSTEM_PTES  UINT64_C(0xfffff88000000000) /* nonpaged, drawn pages */
+#define SIM_SYSTEM_PTES  UINT64_C(0xfffff88000000000) /* nonpaged, random pages */
 #define SIM_PAGED_POOL   UINT64_C(0xfffff8a000000000) /* the section's prototype entries */
 #define SIM_SESSION      UINT64_C(0xfffff90000000000)
 #define SIM_CACHE        UINT64_C(0xfffff98000000000) /* where the file cache would map files */
@@ -63,7 +62,7 @@ static inline uint64_t sim__vpn_address(uint64_t vpn)
 #define SIM_HAL          UINT64_C(0xffffffffffd00000)
 
 /*
- * What is done with a frame, and what is in it: a freed one keeps its content until it is reused.
+ * The use of a frame, and its content, which a freed frame keeps until it is reused.
  */
 enum frame_state {
 	FRAME_PINNED,
@@ -76,7 +75,7 @@ enum frame_state {
 enum frame_content { CONTENT_ZERO, CONTENT_MARK, CONTENT_BYTES };
 
 struct frame {
-	uint32_t next, prev; /* in the list of its state */
+	uint32_t next, prev; /* in its state's list */
 	uint32_t owner;
 	uint32_t generation; /* CONTENT_BYTES: which bytes */
 	/* Virtual page number 0-35, state 36-38, content 39-40, slot 41-63 (0: none). */
@@ -87,7 +86,7 @@ struct frame_list {
 	uint32_t head, tail, count;
 };
 
-/* The page that was written to a slot last. A free slot keeps its content, too. */
+/* The page last written to a slot. A free slot keeps its content. */
 struct sim_slot {
 	uint32_t owner; /* SIM_NONE: never written */
 	uint32_t generation;
@@ -95,14 +94,14 @@ struct sim_slot {
 };
 
 #define SLOT_USED     (UINT64_C(1) << 63)
-/* A slot as frames keep it: 22 bits, and which file it is in. */
+/* A slot as frames store it: index (22 bits) and file. */
 #define SLOT_FILE(s)  ((s) >> 22)
 #define SLOT_INDEX(s) ((s) & ((UINT32_C(1) << 22) - 1))
 #define SIM_FILES     2
 
 struct page_file {
 	struct sim_slot *at;
-	uint32_t count; /* 0: there is no such file */
+	uint32_t count; /* 0: no such file */
 	uint32_t used;
 	uint32_t cursor;
 };
@@ -113,21 +112,21 @@ struct sim_process {
 	bool alive;
 	bool transient; /* may exit */
 	uint32_t root;  /* frame */
-	uint32_t slot;  /* of the pool: where its EPROCESS is */
+	uint32_t slot;  /* in the pool, of its EPROCESS */
 	uint64_t first; /* virtual page of its heap */
 	uint32_t pages;
 	uint32_t *tables;           /* bytes of the heap's page tables, or SIM_NONE */
-	struct sim_regions regions; /* numbered behind the heap's pages */
-	uint32_t valid;             /* pages of heap and regions: its working set */
-	uint32_t floor;             /* what the trimmer leaves */
+	struct sim_regions regions; /* numbered after the heap's pages */
+	uint32_t valid;             /* its working set: valid pages of heap and regions */
+	uint32_t floor;             /* pages that the trimmer leaves */
 	uint32_t hand;              /* of the trimmer's clock */
-	uint32_t hot;               /* first page of the hot part, */
-	uint32_t n_hot;             /* and how many */
-	uint32_t weight;            /* pages; of accesses */
+	uint32_t hot;               /* first page of the hot part */
+	uint32_t n_hot;             /* pages of the hot part */
+	uint32_t weight;            /* its share of accesses, in pages */
 	uint64_t begin, end;        /* ns; 0: before, not yet */
 };
 
-/* Where a process shows pages of `mapped`, unless it has copies of its own. */
+/* Where a process maps pages of `mapped`, of which it may have private copies. */
 struct sim_mapping {
 	uint32_t process;
 	uint32_t pages;
@@ -160,34 +159,34 @@ struct sim_live;
 
 struct machine {
 	struct sim_spec spec;
-	FILE *told;     /* for the account of inside.h, while the machine is built; or NULL */
-	FILE *heap_log; /* for that of live.h; or NULL */
-	struct sim_live *live; /* heaps that go on; or NULL */
+	FILE *told;            /* the account of inside.h, while the machine is built; or NULL */
+	FILE *heap_log;        /* the account of live.h; or NULL */
+	struct sim_live *live; /* heaps that keep changing; or NULL */
 	struct range ranges[SIM_RANGES];
 	size_t n_ranges;
 	uint32_t frames;
 	struct frame *frame;
 	struct frame_list lists[FRAME_VALID + 1];
 	uint32_t low_next, low_end; /* frames below 16 MiB for page tables */
-	uint32_t database; /* the first frame of the kernel's large pages, which end memory */
+	uint32_t database; /* first frame of the kernel's large pages, at the end of memory */
 
-	uint8_t **blocks; /* of bytes */
+	uint8_t **blocks; /* arrays of bytes */
 	uint32_t n_bytes, bytes_room;
-	uint32_t *spare; /* bytes that nobody has */
+	uint32_t *spare; /* unused bytes */
 	uint32_t n_spare, spare_room;
 
-	struct page_file files[SIM_FILES + 1]; /* the last: the compression store, no file */
+	struct page_file files[SIM_FILES + 1]; /* the last is the compression store */
 	uint64_t mask;                         /* InvalidPteMask; 0: entries are not swizzled */
-	/* Bits of entries that moved: PageFileLow, a prototype's Protection, PageFileAllocated. */
+	/* Bits of entries that differ by build: PageFileLow, Protection, PageFileAllocated. */
 	unsigned file_shift, proto_shift;
 	uint64_t allocated;
 
 	uint32_t root;                      /* the kernel's: frame */
-	uint32_t self_index;                /* where each root names itself */
+	uint32_t self_index;                /* of each root's entry for itself */
 	uint32_t section[SIM_SHARED_PAGES]; /* its frames, or SIM_NONE */
 	uint8_t pool_used[SIM_POOL_PAGES];
 
-	struct sim_regions mapped; /* the bytes of files that programs map */
+	struct sim_regions mapped; /* the bytes of mapped files */
 	struct sim_mapping *mappings;
 	size_t n_mappings, mapping_room;
 	struct sim_process *processes;
@@ -195,18 +194,18 @@ struct machine {
 	uint32_t main;
 	uint32_t tickets[SIM_TICKETS];
 
-	uint64_t random;     /* of what happens; what is there at first has its own */
+	uint64_t random;     /* for activity; the initial state has its own */
 	uint32_t generation; /* of the newest write */
 	uint64_t now;        /* ns */
 	uint64_t next_tick;
 	uint64_t due[SIM_RATES];
 	uint64_t trim_due, writer_due;
-	uint64_t cache_due;  /* bytes that have been read, times pressure */
+	uint64_t cache_due;  /* bytes read, times pressure */
 	uint64_t cache_next; /* page */
 	uint64_t io;         /* pages that went to the cache, times IO_FADES, fading */
 	uint32_t trim_turn;
-	struct sim_recent recent[SIM_RECENT]; /* page tables that were read, see race.c */
-	uint32_t n_recent;                    /* in all */
+	struct sim_recent recent[SIM_RECENT]; /* page tables read lately, see race.c */
+	uint32_t n_recent;                    /* page tables read in all */
 	uint64_t race_due;
 	bool trimming; /* since I/O began to press */
 
@@ -227,9 +226,9 @@ enum status sim__machine_init(struct machine *m, struct err *e);
 void sim__machine_deinit(struct machine *m);
 
 uint64_t sim__frame_address(const struct machine *m, uint32_t frame);
-/* SIM_NONE: no memory is there. */
+/* SIM_NONE: no memory at that address. */
 uint32_t sim__frame_at(const struct machine *m, uint64_t pa);
-/* The content of a frame, and of a slot; false: never written. */
+/* Writes the content of a frame, or of a slot; false: it was never written. */
 void sim__frame_render(const struct machine *m, uint32_t frame, uint8_t page[static PAGE_SIZE]);
 bool sim__slot_render(const struct machine *m, unsigned file, uint32_t slot,
 		      uint8_t page[static PAGE_SIZE]);
@@ -255,21 +254,21 @@ static inline uint64_t frame_vpn(const struct frame *f)
 }
 
 void sim__frame_set_slot(struct frame *f, uint32_t slot);
-/* Into the list of the new state, at its end, and out of that of the old one. */
+/* Moves it from its state's list to the end of the new state's. */
 void sim__frame_move(struct machine *m, uint32_t frame, enum frame_state to);
-/* From now on it holds this page. */
+/* Makes it hold this page. */
 void sim__frame_put(struct machine *m, uint32_t frame, uint32_t owner, uint64_t vpn,
 		    uint32_t generation);
-/* It is of no use to anybody, but what is in it stays. */
+/* Frees it; its content stays. */
 void sim__frame_free(struct machine *m, uint32_t frame);
-/* Gives a frame zeroed bytes. NULL without memory. */
+/* Gives a frame zeroed bytes. NULL: no memory. */
 uint8_t *sim__frame_make_bytes(struct machine *m, uint32_t frame);
 uint8_t *sim__frame_bytes(const struct machine *m, uint32_t frame);
 uint8_t *sim__bytes_at(const struct machine *m, uint32_t index);
 
 /*
- * A frame for a table: low in memory if that is asked for. Pinned. SIM_NONE if there is none.
- * manager.c has the other kind.
+ * Takes a frame for a table and pins it; low in memory with spec.low_tables. SIM_NONE: none left.
+ * sim__manager_take() takes other frames.
  */
 uint32_t sim__table_take(struct machine *m);
 /*
@@ -277,7 +276,7 @@ uint32_t sim__table_take(struct machine *m);
  * is none.
  */
 uint8_t *sim__table_entry(struct machine *m, uint32_t root, uint64_t va, unsigned level, bool make);
-/* The same for a page of a process's heap, or behind them of its regions. */
+/* The same for a page of a process's heap or, numbered after those, of its regions. */
 uint8_t *sim__heap_entry(struct machine *m, uint32_t process, uint32_t page, bool make);
 
 /* Entries. */
@@ -302,19 +301,21 @@ uint64_t sim__entry_prototype(const struct machine *m, uint64_t address);
 uint64_t sim__entry_subsection(const struct machine *m, uint64_t address);
 uint64_t sim__entry_list(const struct machine *m, uint32_t next);
 
-/* What one of ours is. */
+/* The kind of an entry written here. */
 enum entry_is { IS_EMPTY, IS_VALID, IS_TRANSITION, IS_SOFT, IS_ZERO, IS_DECOMMITTED, IS_PROTOTYPE };
 enum entry_is sim__entry_kind(const struct machine *m, uint64_t raw);
 uint32_t sim__entry_frame(const struct machine *m, uint64_t raw); /* valid, transition */
 uint32_t sim__entry_slot(const struct machine *m, uint64_t raw);
 
-/* Page-file slots. 0: all are taken. */
+/* Takes a page-file slot. 0: all are taken. */
 uint32_t sim__slot_take(struct machine *m, const struct frame *content);
 struct sim_slot *sim__slot_at(const struct machine *m, uint32_t slot);
 void sim__slot_free(struct machine *m, uint32_t slot);
 
 uint32_t sim__process_pid(uint32_t owner);
-/* The heap's pages and those of the regions; from the number of one to its address, and back. */
+/*
+ * The number of a process's pages (heap and regions); from a page's number to its address and back.
+ */
 uint32_t sim__process_pages(const struct sim_process *p);
 uint64_t sim__page_vpn(const struct sim_process *p, uint32_t page);
 uint32_t sim__page_number(const struct sim_process *p, uint64_t vpn);
@@ -323,43 +324,43 @@ uint32_t sim__page_number(const struct sim_process *p, uint64_t vpn);
  * windows.c
  */
 
-/* The kernel, its address space, and System. */
+/* Makes the kernel, its address space, and System. */
 enum status sim__windows_init(struct machine *m, struct err *e);
-/* Roots, EPROCESS and the list's links. False: there is no frame for it. */
+/* Makes root and EPROCESS, and links it into the list. False: no frame left. */
 bool sim__windows_add(struct machine *m, uint32_t process);
 void sim__windows_remove(struct machine *m, uint32_t process);
-/* Where it is. */
+/* The address of its EPROCESS. */
 uint64_t sim__windows_eprocess(const struct sim_process *p);
-/* A zeroed page of the kernel's that is always there. False: no memory. */
+/* Maps a zeroed, resident page of the kernel. False: no memory. */
 bool sim__kernel_map(struct machine *m, uint64_t va);
-/* The bytes at a kernel address that is always there. */
+/* The bytes at a resident kernel address. */
 uint8_t *sim__kernel_bytes(const struct machine *m, uint64_t va);
 
 /*
  * manager.c
  */
 
-/* All processes with their pages, the file cache, and what is free. */
+/* Makes all processes and their pages, the file cache, and the free list. */
 enum status sim__manager_init(struct machine *m, uint64_t *random, struct err *e);
-/* SIM_NONE: nothing is free, and nothing can be. Its state is FRAME_PINNED. */
+/* Takes a frame; its state is FRAME_PINNED. SIM_NONE: none is free or can be freed. */
 uint32_t sim__manager_take(struct machine *m);
-/* Time passes, and what is due happens. `read`: bytes that were read meanwhile. */
+/* Advances time and does what is due. `read`: bytes read meanwhile. */
 void sim__manager_run(struct machine *m, uint64_t now, uint64_t read);
 
 /*
  * store.c
  */
 
-/* spec.compressed pages of the main process come from page files into the store. */
+/* Moves spec.compressed pages of the main process from page files into the store. */
 enum status sim__store_init(struct machine *m, uint64_t *random, struct err *e);
 
 /*
  * race.c
  */
 
-/* This frame was read: if it is a page table, something is going to happen to what it names. */
+/* Notes that a frame was read: if it is a page table, pages that it names will change. */
 void sim__race_note(struct machine *m, uint32_t frame);
-/* A page was read; what is due may happen. */
+/* Call after each page read: does what is due. */
 void sim__race_run(struct machine *m);
 
 /*

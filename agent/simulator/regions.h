@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces of address space whose bytes were made when the machine was built: what programs and the
- * kernel keep in structures. Their pages live as all others do: valid, in transition, in a page
- * file, or never touched. A frame or a slot names such a page by its owner and address, as it does
- * all pages of processes, and its bytes are looked up here. They do not change in time, so that
- * every copy of such a page is a true one.
+ * Ranges of address space whose bytes were made when the machine was built: structures of programs
+ * and of the kernel. Their pages have the same states as all others: valid, in transition, in a
+ * page file, or never touched. A frame or slot names such a page by owner and address, and its
+ * bytes are looked up here. They never change, so every copy of such a page is true.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_REGIONS_H
 #define RAMSEAL_AGENT_SIMULATOR_REGIONS_H
@@ -16,13 +15,13 @@ struct sim_region {
 	uint64_t va; /* of the first page */
 	uint32_t pages;
 	uint8_t *bytes;     /* of all pages, from malloc() */
-	uint8_t *committed; /* a byte for each page, 0: not there; NULL: all are. From malloc() */
-	uint32_t before;    /* pages in the regions of the list before it */
+	uint8_t *committed; /* a byte for each page, 0: not committed; NULL: all are. malloc() */
+	uint32_t before;    /* pages in all regions before it in the list */
 };
 
 /*
- * Of one owner, in order of addresses, and never overlapping. `pages` are numbered through: page
- * `before` of the list is the first of a region.
+ * The regions of one owner, by address, never overlapping. Pages are numbered through the whole
+ * list: .before is the number of a region's first page.
  */
 struct sim_regions {
 	struct sim_region *at;
@@ -31,8 +30,8 @@ struct sim_regions {
 };
 
 /*
- * Takes `bytes` and `committed`, whatever it returns, and clears them in `region`. ST_USAGE: it
- * overlaps another region, or has no pages.
+ * Takes ownership of `bytes` and `committed`, even after an error, and clears them in `region`.
+ * ST_USAGE: it overlaps another region, or has no pages.
  */
 enum status sim__regions_add(struct sim_regions *r, struct sim_region *region, struct err *e);
 void sim__regions_deinit(struct sim_regions *r);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process of "Forensic analysis of Windows user space applications through heap allocations"
- * (Cohen, 2015): the svchost.exe that resolves names for Windows 7 SP1. It has 12 heaps with 3,286
- * pages, of which 457 are valid, 144 in transition, 431 in the page file, and 2,254 of zeros; the
- * addresses of two heaps, and of the allocations that lead from the cache's hash table to a name,
- * are the paper's. What else is in the heaps, and how they share the pages, it does not say.
+ * (Cohen, 2015): the svchost.exe with the DNS resolver of Windows 7 SP1. Its 12 heaps have 3,286
+ * pages: 457 valid, 144 in transition, 431 in the page file, 2,254 of zeros. The addresses of two
+ * heaps, and of the allocations from the cache's hash table to a name, are the paper's. The paper
+ * does not say what else the heaps hold, or how they share the pages.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_RESOLVER_H
 #define RAMSEAL_AGENT_SIMULATOR_RESOLVER_H
@@ -13,7 +13,7 @@
 
 #define SIM_RESOLVER_HEAPS      12
 
-/* Pages of these heaps, by what they are; the others are not committed, or were never touched. */
+/* Pages of these heaps by state; the others are uncommitted or were never touched. */
 #define SIM_RESOLVER_PAGES      3286
 #define SIM_RESOLVER_VALID      457
 #define SIM_RESOLVER_TRANSITION 144
@@ -22,9 +22,9 @@
 
 enum status sim__resolver_make(struct sim_making *x, struct err *e);
 /*
- * What each page of the process's regions is, once these are all there: an enum populate each, in
- * the order of their numbers, or SIM_RESOLVER_ANY where it is as anybody's. For free(); NULL: no
- * memory, or the heaps are not such that the paper's numbers can be had.
+ * The state of each page of the process's regions, in order of number: an enum populate, or
+ * SIM_RESOLVER_ANY where the general rules decide. Call when all regions exist. The caller frees
+ * it. NULL: no memory, or the heaps do not allow the paper's numbers.
  */
 uint8_t *sim__resolver_states(const struct sim_process *p, const struct sim_vads *v,
 			      uint64_t *random);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that programs map: FILE_OBJECT, control area, segment, subsections and prototype entries,
- * and the pages behind them, which all processes share.
+ * Mapped files: FILE_OBJECT, control area, segment, subsections and prototype entries, and their
+ * pages, which all processes share.
  *
  * Fields: JPCERTCC/Windows-Symbol-Tables 11ad856 (_SUBSECTION, _CONTROL_AREA, _SEGMENT,
  * _FILE_OBJECT, 7601 to 22000), ntdiff/headers 5dcfad1 (_MMSUBSECTION_FLAGS: where the bytes behind
@@ -25,20 +25,20 @@
 struct sim_part {
 	uint32_t pages;
 	uint32_t file_at;   /* bytes; a multiple of a sector */
-	uint32_t file_size; /* the rest of its pages is zeros, and of no file */
+	uint32_t file_size; /* bytes; the rest of its pages is zeros and not in the file */
 	bool executable, writable;
 };
 
 struct sim_section {
-	char path[SIM_NAME_MAX]; /* without the volume, as FILE_OBJECT has it */
+	char path[SIM_NAME_MAX]; /* without the volume, as in FILE_OBJECT */
 	bool image;
-	bool resident;      /* what its file has is in memory, all of it */
-	uint64_t file_size; /* bytes, with whatever is not mapped; 0: the end of the last part */
+	bool resident;      /* all its pages that the file has are in memory */
+	uint64_t file_size; /* bytes, including unmapped ones; 0: up to the end of the last part */
 	uint32_t pages;
 	uint32_t parts;
 	struct sim_part part[SIM_PARTS_MAX];
 
-	/* From here on sim__section_make()'s. */
+	/* sim__section_make() sets the rest. */
 	uint64_t file, control_area;
 	uint64_t subsection[SIM_PARTS_MAX];
 	uint64_t prototypes[SIM_PARTS_MAX]; /* where each part's are */
@@ -47,8 +47,8 @@ struct sim_section {
 };
 
 /*
- * Takes `bytes` (all pages as they are mapped, from malloc()) whatever it returns. With `random`,
- * the pages are drawn: in memory, in transition, or still in the file only.
+ * Takes ownership of `bytes` (all pages as mapped, from malloc()), even after an error. With
+ * `random`, it decides which pages are in memory, in transition, or only in the file.
  */
 enum status sim__section_make(struct sim_section *s, uint8_t *bytes, struct sim_pools *pools,
 			      uint64_t *random, struct err *e);
@@ -62,7 +62,7 @@ void sim__section_deinit(struct sim_section *s);
 /* The serial number of the volume that all files are on, as Windows has it: 32 bits. */
 uint32_t sim__volume_serial(const struct machine *m);
 
-/* Where the prototype entry of a page is, and which part it belongs to. */
+/* The address of a page's prototype entry, and the part it belongs to. */
 uint64_t sim__section_prototype(const struct sim_section *s, uint32_t page, uint32_t *part);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a simulated machine is like: `--source sim:PRESET[,KEY=VALUE…]` or `sim:FILE[,KEY=VALUE…]`.
- * A file has a line `preset = NAME` and one `KEY = VALUE` for each key; `#` begins a comment.
- * Numbers are decimal or 0x…, with K, M or G behind them for 2^10, 2^20 and 2^30. Later settings
- * win.
+ * The description of a simulated machine: `--source sim:PRESET[,KEY=VALUE…]` or
+ * `sim:FILE[,KEY=VALUE…]`. A file has a line `preset = NAME` and a line `KEY = VALUE` for each key;
+ * `#` begins a comment. Numbers are decimal or 0x…; K, M or G after them stands for 2^10, 2^20 or
+ * 2^30. Later settings win.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_SPEC_H
 #define RAMSEAL_AGENT_SIMULATOR_SPEC_H
@@ -17,9 +17,9 @@
 #define SIM_RATE UINT64_C(100000000) /* per second, at most */
 
 /*
- * Every number: its name, what it may be, and what it means. Sizes are bytes. Rates of the
- * processes are for all of them together, each a page at a time; `activity` scales them, and 0
- * stops whatever could move, the memory manager as well.
+ * Every number: name, smallest and largest value, meaning. Sizes are in bytes. Rates count pages
+ * of all processes together; `activity` scales them, and 0 stops all change, the memory manager's
+ * too.
  */
 #define SIM_KEY_MAP(X)                                                                             \
 	X(seed, 0, UINT64_MAX, "of everything that is drawn")                                      \
@@ -98,7 +98,7 @@
 	  "processors with a block each; then there is KUSER_SHARED_DATA, too, and the keys of "   \
 	  "KDBG are drawn")
 
-/* And texts, which change nothing of the machine. */
+/* Text settings, which do not change the machine. */
 #define SIM_TEXT_MAP(X)                                                                            \
 	X(truth, "file to write when the source is closed: what only the machine knows (truth.h)") \
 	X(process_truth, "file to write when it is opened: what processes hold (inside.h)")        \
@@ -119,15 +119,15 @@ struct sim_spec {
 };
 
 /*
- * ST_USAGE for what the command line says wrong, ST_INPUT for a file. `ret` is to be freed in any
- * case.
+ * ST_USAGE: wrong on the command line; ST_INPUT: wrong in a file. Call sim_spec_deinit() even after
+ * an error.
  */
 enum status sim_spec_parse(const char *text, struct sim_spec *ret, struct err *e);
 void sim_spec_deinit(struct sim_spec *s);
 
 /*
- * "PRESET,seed=1,…" with every number that differs from the preset, in the order of the map: the
- * same for the same machine, however it was asked for. For free(); NULL without memory.
+ * "PRESET,seed=1,…" with every number that differs from the preset, in the order of the map: equal
+ * for equal machines, however they were specified. The caller frees it; NULL: no memory.
  */
 char *sim_spec_text(const struct sim_spec *s);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several readers of one machine: they take turns, a page each, so that what they read lies among
- * what the others read, and the machine goes on between any two pages. Who comes first is the
- * host's business: such a run is as true as any other, but not the same twice.
+ * Several readers of one machine take turns, a page each, so their reads interleave and the machine
+ * changes between any two pages. The host's scheduler decides who comes first, so such a run is
+ * as true as any other but cannot be repeated exactly.
  */
 #ifndef RAMSEAL_AGENT_SIMULATOR_TURNS_H
 #define RAMSEAL_AGENT_SIMULATOR_TURNS_H
@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 struct sim_turns {
-	pthread_mutex_t lock; /* of the machine: who has the turn holds it */
+	pthread_mutex_t lock; /* of the machine; held during a turn */
 	pthread_cond_t moved;
 	unsigned inside;      /* readers in the middle of a read */
-	unsigned alone;       /* times in a row that nobody came */
+	unsigned alone;       /* consecutive waits in which no other reader came */
 	uint64_t given, next; /* tickets */
 };
 
@@ -22,13 +22,13 @@ void sim__turns_init(struct sim_turns *t);
 void sim__turns_deinit(struct sim_turns *t);
 
 /*
- * A read begins and ends. One who is alone waits a moment for another: otherwise whoever is fast
- * has read a whole piece before the next one has begun.
+ * Call at the start and end of a read. A lone reader waits a moment for another; otherwise a fast
+ * one would finish its read before the next has begun.
  */
 void sim__turns_enter(struct sim_turns *t);
 void sim__turns_leave(struct sim_turns *t);
 
-/* One's turn, in the order in which it was asked for, with the lock. How many are inside. */
+/* Waits for a turn, first come, first served, and takes the lock. Returns the number inside. */
 unsigned sim__turn_begin(struct sim_turns *t);
 void sim__turn_end(struct sim_turns *t);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process has of its address space: VADs, kept in a balanced tree of blocks of the kernel's
- * pool, tagged "VadS" (short), "Vad " or "Vadl".
+ * The VADs of a process: a balanced tree of blocks of the kernel's pool, tagged "VadS" (short),
+ * "Vad " or "Vadl".
  *
  * Nodes and roots: JPCERTCC/Windows-Symbol-Tables 11ad856 and volatilityfoundation/volatility
  * 328a178 (_MMVAD_SHORT, _MMVAD, _MM_AVL_TABLE of 7 SP1; _RTL_BALANCED_NODE of 10).
@@ -18,12 +18,12 @@ struct sim_vad {
 	uint64_t first, last; /* virtual pages */
 	enum sim_protection protection;
 	uint32_t charge;                   /* pages that count as committed */
-	bool commit;                       /* all of it was committed at once */
+	bool commit;                       /* committed as a whole */
 	const struct sim_section *section; /* NULL: private */
 	uint32_t from;                     /* the section's page that `first` shows */
 	bool heap;                         /* a heap's */
 
-	uint64_t node; /* sim__vads_put()'s: where it is */
+	uint64_t node; /* sim__vads_put() sets its address */
 	uint8_t *bytes;
 };
 
@@ -32,10 +32,10 @@ struct sim_vads {
 	size_t count, room;
 };
 
-/* False: no memory. Overlaps are the caller's to avoid. */
+/* False: no memory. The caller must avoid overlaps. */
 bool sim__vads_add(struct sim_vads *v, const struct sim_vad *vad);
 bool sim__vads_overlap(const struct sim_vads *v, uint64_t first, uint64_t last);
-/* Sorts them, and writes tree and root; `eprocess` is where that is, and its bytes. */
+/* Sorts them and writes tree and root. `eprocess`: its address; `bytes`: its bytes. */
 bool sim__vads_put(struct sim_vads *v, struct sim_pools *pools, uint64_t eprocess, uint8_t *bytes);
 void sim__vads_deinit(struct sim_vads *v);
 
