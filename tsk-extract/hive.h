@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registry hives, through libhivex: as a registry to look around in, and what the SYSTEM hive of a
- * Windows volume says about its page files.
+ * Registry hives, through libhivex: their keys and values, and the page files that the SYSTEM hive
+ * of a Windows volume names.
  *
- * A hive may be damaged, or made to harm. libhivex checks offsets when it opens one, but not all of
- * what they lead to; so it is shown a copy in memory, with zeros behind the hive that are longer
- * than any of its structures, it is never asked for a value that is longer than its cell, or large
- * ("db" cells), nor in the mode that tolerates damage, and names are decoded here: it asks iconv()
- * for them, which in a static program needs modules of the C library of the host.
+ * A hive may be damaged or hostile. libhivex checks offsets when it opens one, but not everything
+ * that they lead to. So it gets a copy in memory, followed by zeros that are longer than any of its
+ * structures; it is never asked for a value that exceeds its cell or is large ("db" cells), and
+ * never uses the mode that tolerates damage. Names are decoded here: libhivex calls iconv(), which
+ * in a static program needs modules of the host's C library.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_HIVE_H
 #define RAMSEAL_TSK_EXTRACT_HIVE_H
@@ -20,14 +20,14 @@
 struct hive;
 
 /*
- * `x` is the hive, opened and not yet read, of this volume: if it is dirty, the logs beside it are
- * looked for. ST_CORRUPT if it is none, or has no root key.
+ * Loads the hive `x`, a file of volume `v` that is open but not yet read. If the hive is dirty, its
+ * logs are read too. ST_CORRUPT: not a hive, or without a root key.
  */
 enum status hive_load(struct reader *r, const struct volume *v, struct extract *x,
 		      struct hive **ret, struct err *e);
 /*
- * The same out of a blob, which is read whole and not kept. `name` is for messages. `logs` is NULL
- * if there are none.
+ * The same from a blob, which is read whole and not kept. `name` is for messages; `logs` may be
+ * NULL.
  */
 enum status hive_load_blob(struct blob *b, const char *name, const struct hive_log *logs,
 			   struct hive **ret, struct err *e);
@@ -43,16 +43,16 @@ enum status hive_find(struct disk *d, const char *name, struct hive **ret, struc
 struct registry *hive_registry(struct hive *h);
 
 /*
- * True if invalid cells were found so far. What other cells lead to is read; what these led to is
- * missing.
+ * True if invalid cells were found so far. Keys and values behind these are missing, all others are
+ * read.
  */
 bool hive_is_damaged(const struct hive *h, struct err *ret);
 /* How many such cells were found on the paths used. */
 size_t hive_passed_over(const struct hive *h);
 
 /*
- * It was not written completely, and its transaction logs do not have all that is missing: it lacks
- * the newest changes.
+ * True if it lacks its newest changes: it was not written completely, and its transaction logs do
+ * not have all the rest.
  */
 bool hive_is_dirty(const struct hive *h);
 /* What its logs added, in memory; NULL if it had been written completely. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transaction logs of a registry hive: what was not yet written into it when its machine stopped,
- * or was read. Source: msuhanov's "Windows registry file format specification", "Format of
- * transaction log files": the old format (up to Windows 8) has one set of pages, the new one (8.1
- * on) entries one behind the other, each with a number and hashes. All is done in memory.
+ * Transaction logs of a registry hive: changes that were not yet in the hive file when the machine
+ * stopped or was read. Source: msuhanov's "Windows registry file format specification", "Format of
+ * transaction log files": the old format (up to Windows 8) has one set of pages, the new one (from
+ * 8.1) a sequence of entries, each with a number and hashes. Everything happens in memory.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_HIVE_LOG_H
 #define RAMSEAL_TSK_EXTRACT_HIVE_LOG_H
@@ -26,19 +26,19 @@ struct hive_log {
 
 struct hive_replay {
 	unsigned replayed; /* transactions */
-	bool whole;        /* nothing speaks for there being more */
-	char text[160];    /* of which log, or why of none */
+	bool whole;        /* nothing suggests that there are more */
+	char text[160];    /* which log was replayed, or why none was */
 };
 
 /* The hive's sequence numbers differ, or the checksum of its header is wrong. */
 bool hive_header_is_dirty(const uint8_t header[static 512]);
 
-/* How long the hive can get, by what the logs say: at least `size`, and at most `max`. */
+/* The size that the hive can reach according to the logs: from `size` to `max`. */
 size_t hive_log_room(const struct hive_log logs[static HIVE_LOGS], size_t size, size_t max);
 
 /*
- * Of a hive that is dirty, of `*size` bytes with room for `room`. If no log fits it, it stays as it
- * was. Its header then says that it is clean, or as far as it got.
+ * Replays the logs into a dirty hive of `*size` bytes with room for `room`. If no log fits, the
+ * hive stays as it was; else its header is rewritten for the state it reached.
  */
 void hive_log_replay(uint8_t *hive, size_t *size, size_t room,
 		     const struct hive_log logs[static HIVE_LOGS], struct hive_replay *ret);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user half of one address space as one copy of its tables shows it: table pages, and the
- * entries at which a walk ends, both in order of virtual address. A walk can be made slice by
- * slice, so that only the entries of one slice are in memory. The tables are 1/512 of that, and are
- * kept.
+ * The user half of one address space in one copy of its tables: table pages, and the entries at
+ * which a walk ends, both in order of virtual address. A walk goes slice by slice, so only one
+ * slice's entries are in memory. The tables take 1/512 of the entries' space and are kept.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_LEAVES_H
 #define RAMSEAL_AGENT_EXAMINE_SMEAR_LEAVES_H
@@ -14,7 +13,7 @@
 
 #define NO_TABLE UINT32_MAX
 
-/* When what was read then had been read for certain: of a time that nobody knows, never. */
+/* When the reading was certainly over; never, if its time is unknown. */
 static inline uint64_t times_known_by(const struct rsz_times *t)
 {
 	return t->end ? t->end : UINT64_MAX;
@@ -50,11 +49,11 @@ struct leaf {
 	uint64_t raw;
 	uint32_t table;
 	uint8_t level;
-	/* in so many of its table's earlier readings, the latest of them, without a break */
+	/* how many of its table's earlier readings, from the latest back, have the same entry */
 	uint8_t same;
 };
 
-/* How many earlier readings of a table are looked at, latest first: a walk makes two or three. */
+/* Earlier readings of a table that are used, latest first: a walk makes two or three. */
 #define READINGS_MAX 4
 
 /* Tables that were read more than once: in the memory, if it was read by its tables. */
@@ -62,7 +61,7 @@ struct earlier_readings {
 	const struct captures *captures;
 	const struct entry_reader *entries; /* what makes two entries the same */
 	struct rsz_cursor *cursor;
-	/* The tables on the way to where the walk is, by level. */
+	/* The tables on the walk's current path, by level. */
 	uint8_t bytes[WALK_LEVELS + 1][READINGS_MAX][PAGE_SIZE];
 	uint8_t count[WALK_LEVELS + 1];
 	/*
@@ -83,7 +82,7 @@ struct leaves {
 	struct rsz_times *readings; /* when tables were read before; see struct leaf_table */
 	size_t n_readings;
 	size_t readings_room;
-	size_t first_table; /* the first of those in `tables` that this slice has added */
+	size_t first_table; /* the first table that this slice added */
 	enum walk_stop stop;
 	uint64_t not_followed; /* entries that name a table which could not be followed */
 

@@ -9,11 +9,11 @@
 #include "agent/examine/report/kit/html.h"
 
 /*
- * has_: whether there is anything to say. What is not there is not in the page; why there is
- * nothing of page tables stands in its head.
+ * has_...: true if the section has content; otherwise the page lacks it. The page's head says why
+ * there is nothing about page tables.
  */
 
-/* one_container.c: what it is. */
+/* one_container.c */
 void section_acquisition(struct doc *d, const struct report_run *r);
 bool has_timeline(const struct report_run *r);
 void section_timeline(struct doc *d, const struct report_run *r);
@@ -26,7 +26,7 @@ void section_unreadable(struct doc *d, const struct report_run *r);
 
 /* one_smear.c: page tables and pages. */
 bool has_smear(const struct report_run *r);
-/* The same, or it is an image, for which the pages that its own tables name are counted. */
+/* has_smear(), or an image, in which the pages that its own tables name are counted. */
 bool has_tables(const struct report_run *r);
 void section_smear(struct doc *d, const struct report_run *r);
 void section_windows(struct doc *d, const struct report_run *r);

@@ -25,12 +25,12 @@ struct page_figure {
 extern const struct page_figure page_figures[];
 extern const size_t page_n_figures;
 
-/* One drawing for wide and one for small screens. The figure stays open for a caption. */
+/* Draws it for wide and for small screens. The figure stays open for a caption. */
 void page_figure_begin(struct doc *d, figure_put *put, const struct report_run *runs, size_t count);
 void page_figure_end(struct doc *d);
 
 figure_put figure_of_timeline;
-/* Of one run its three copies, of several their images' tables. */
+/* One run: its three copies; several: the tables in their images. */
 figure_put figure_of_windows;
 figure_put figure_of_curves;
 figure_put figure_of_spread;
@@ -42,15 +42,15 @@ figure_put figure_of_states;
 /* The same for another pair of copies. */
 void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, enum svg_form form);
 
-/* The address spaces in that order, for free(); NULL if out of memory. */
+/* The address spaces, sorted; the caller frees the array. NULL: no memory. */
 typedef int space_compare(const void *a, const void *b);
 const struct smear_space **spaces_sorted(const struct smear *s, space_compare *compare);
 space_compare compare_risk, compare_size;
 
-/* So many processes a figure shows. */
+/* A figure shows at most this many processes. */
 #define PAGE_PROCESSES 20
 
-/* States as a few groups that people ask for. */
+/* States in a few groups. */
 #define GROUP_MAP(X)                                                                               \
 	X(GROUP_MEMORY, "in memory", 0)                                                            \
 	X(GROUP_TRANSITION, "transition", 5)                                                       \

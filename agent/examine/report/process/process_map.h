@@ -10,8 +10,8 @@
 #include "agent/examine/report/process/process_run.h"
 
 /*
- * So many columns are drawn, in as many rows as they take: more nobody tells apart, and the page
- * stays below some MiB. Of a process with more ranges, neighbours share a column.
+ * The most columns, in as many rows as they need: nobody can tell more apart, and the page stays
+ * small. If a process has more ranges, neighbours share a column.
  */
 #define MAP_COLUMNS_WIDE   400
 #define MAP_COLUMNS_NARROW 120
@@ -21,10 +21,10 @@ size_t map_fold(const struct report_process *r, enum svg_form form);
 
 void map_draw(struct doc *d, const struct report_process *r, enum svg_form form);
 
-/* As people call the states; in the order of enum pages_state. */
+/* The states' names for readers, in the order of enum pages_state. */
 const char *map_state_text(enum pages_state s);
 
-/* "457 valid, 144 in transition", without those that no page is in. */
+/* "457 valid, 144 in transition"; states without pages are left out. */
 void map_put_states(struct doc *d, const struct pages_counts *c);
 
 #endif

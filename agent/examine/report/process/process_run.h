@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process of Windows as a report needs it: who it is, its address ranges by what is in them,
- * where their pages are, and its heaps, modules and threads.
+ * A Windows process as a report needs it: its identity, its address ranges by kind, the states of
+ * their pages, and its heaps, modules and threads.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_PROCESS_PROCESS_RUN_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_PROCESS_PROCESS_RUN_H
@@ -11,8 +11,8 @@
 #include "agent/examine/process/threads.h"
 
 /*
- * What an address range is for. A heap's: its segments and wherever one of its blocks is, as far as
- * they are known. A stack's: a thread's TEB names it.
+ * The use of an address range. Heap: it has a segment or a block of a heap, as far as these are
+ * known. Stack: a thread's TEB names it.
  */
 #define REGION_MAP(X)                                                                              \
 	X(REGION_IMAGE, "image")                                                                   \
@@ -37,7 +37,7 @@ struct report_region {
 	uint64_t of; /* REGION_HEAP: which of the heaps, REGION_STACK: the TID; else 0 */
 };
 
-/* Some ranges together. */
+/* The sum of several ranges. */
 struct report_sum {
 	uint64_t vads;
 	struct pages_counts pages;
@@ -48,16 +48,16 @@ struct report_process {
 	struct opened_process *of; /* borrowed */
 	const struct process_facts *facts;
 	const struct vad_list *vads;
-	bool still;       /* an image's: nobody can say how far its pages belong together */
+	bool still;       /* from an image: how far its pages belong together is unknown */
 	enum copy copy;   /* through which tables its pages were found */
 	uint64_t created; /* ns since 1970; 0: not known */
 	struct process_start start;
 	struct process_pages pages;
 	struct modules modules;
-	bool know_mapped, know_listed; /* VADs and the loader's lists are whole */
+	bool know_mapped, know_listed; /* VADs, and the loader's lists, are complete */
 	struct threads threads;
 
-	struct range_list ranges; /* in which heaps were looked for */
+	struct range_list ranges; /* that were searched for heaps */
 	struct heaps *heaps;
 	size_t n_heaps;
 	struct heap_stats *stats;     /* one for each heap */
@@ -69,8 +69,8 @@ struct report_process {
 };
 
 /*
- * `path` and `p` are borrowed. ST_OK also where parts of it are lost: report_process_is_whole().
- * ST_NOMEM, ST_INTERRUPTED; `ret` is to be freed in any case.
+ * `path` and `p` are borrowed. Lost parts are no error: see report_process_is_whole(). ST_NOMEM,
+ * ST_INTERRUPTED; call report_process_deinit() even then.
  */
 enum status report_process_load(const char *path, struct opened_process *p,
 				struct report_process *ret, struct err *e);
@@ -81,13 +81,13 @@ bool report_process_is_whole(const struct report_process *r);
 /* The lists of modules and threads were followed to their end, or it has none. */
 bool report_process_has_lists(const struct report_process *r);
 
-/* What an analyst of it has. Pages that hold data, as the process knew them. */
+/* What an analyst can read: the process's pages that hold data. */
 struct report_data {
 	uint64_t pages;              /* .kept + .compressed + .lost + .unknown */
 	uint64_t kept;               /* in the container */
-	uint64_t compressed;         /* in the store, which is not looked into here */
+	uint64_t compressed;         /* in the compression store, which is not read here */
 	uint64_t lost;               /* not captured */
-	uint64_t unknown;            /* the tables that knew them are lost */
+	uint64_t unknown;            /* their page tables are lost */
 	uint64_t trust[TRUST_KINDS]; /* of .kept */
 	uint64_t empty;              /* pages without data: never touched, or only reserved */
 	uint64_t on_disk;            /* pages that only a mapped file has */

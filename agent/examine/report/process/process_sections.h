@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sections of the report on one process. Internal to it. Lists are bounded, so that a process
- * with very many of something has a page that a browser can show; what is left out is summed.
+ * The sections of the report on one process. Internal to it. Lists are limited so that a browser
+ * can show the page of any process; what is left out is summed.
  */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_PROCESS_PROCESS_SECTIONS_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_PROCESS_PROCESS_SECTIONS_H
@@ -17,14 +17,14 @@
 /* process_page.c */
 void section_who(struct doc *d, const struct report_process *r);
 
-/* process_ranges.c: the map, and tables of where pages are. */
+/* process_ranges.c: the map, and tables of the states of pages. */
 bool has_ranges(const struct report_process *r);
 void section_map(struct doc *d, const struct report_process *r);
-/* What can be relied on, by kind. */
+/* How far pages can be trusted, by kind. */
 bool has_trust(const struct report_process *r);
 void section_trust(struct doc *d, const struct report_process *r);
 
-/* One of those tables: a row for each of what it is about. */
+/* A table of page states. */
 struct counts_table {
 	struct html_table t;
 	enum pages_state columns[PAGES_STATES];
@@ -32,11 +32,11 @@ struct counts_table {
 	bool still;
 };
 
-/* States that `total` has none of are left out; `first` is the first column's name. */
+/* Leaves out states without pages in `total`; `first` is the first column's name. */
 void counts_table(struct counts_table *t, struct doc *d, const struct report_process *r,
 		  const struct pages_counts *total, const char *caption, enum term term,
 		  const char *first);
-/* Behind the row's first cell; ends the row. */
+/* Writes the cells after the row's first one and ends the row. */
 void counts_row(struct counts_table *t, const struct pages_counts *c);
 void counts_table_end(struct counts_table *t);
 
@@ -46,7 +46,7 @@ void section_heaps(struct doc *d, const struct report_process *r);
 /* process_lists.c: modules and threads. */
 void section_modules(struct doc *d, const struct report_process *r);
 void section_threads(struct doc *d, const struct report_process *r);
-/* Modules on which the loader's list and the images do not agree. */
+/* Counts modules on which the loader's lists and the mapped images disagree. */
 size_t count_module_findings(const struct report_process *r);
 
 #endif
