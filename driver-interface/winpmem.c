@@ -261,6 +261,11 @@ static enum status set_best_mode(struct winpmem *w, struct err *e)
 	const bool la57 = w->host->ops->la57(w->host) == LA57_ON;
 	uint32_t error;
 
+	/*
+	 * .parallel stays NULL. In PTE mode, which all but old drivers and five-level hosts use, the
+	 * driver reads page by page under one mutex (Velocidex/WinPmem 1385e10, src/read.c,
+	 * DeviceRead()), and it did so in every mode before (f4a2134).
+	 */
 	w->drv.info.five_levels = la57;
 	drv__fact(&w->drv, "page_table_levels", "%d", la57 ? 5 : 4);
 	if (la57)
