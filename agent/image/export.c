@@ -211,7 +211,7 @@ static enum status run_export(struct export_run *x, struct err *e)
 	if (!st && image_wants_kernel(format))
 		st = image_kernel_of_container(x->plan->in, x->stream, x->threads, &x->dump, e);
 	if (!st && image_is_dmp(format))
-		st = image_windows_of_container(x->plan->in, x->stream, &x->ranges,
+		st = image_windows_of_container(x->plan->in, x->stream, &x->ranges, x->threads,
 						!x->plan->image->dmp.no_patch, &x->windows, e);
 	if (!st)
 		st = open_export_output(x, e);

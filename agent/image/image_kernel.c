@@ -14,12 +14,6 @@
 /* VMCOREINFO may be anywhere, so that all pages may have to be read. */
 #define PASSES 1
 
-/* Where pages are looked at, by how many threads, if a few do not tell. */
-struct everywhere {
-	struct image_pages *pages;
-	unsigned threads;
-};
-
 static enum status find_by(struct linux_dump *ret, struct physmem *mem,
 			   const struct image_kernel *known, const struct discover_hints *search,
 			   struct walk_budget budget, struct err *e)
@@ -35,7 +29,7 @@ static enum status find_by(struct linux_dump *ret, struct physmem *mem,
 
 /* First in what is quickly looked through, then by all threads in everything. */
 static enum status find_dump_kernel(struct linux_dump *ret, struct physmem *mem,
-				    const struct image_kernel *known, struct everywhere all,
+				    const struct image_kernel *known, struct image_search_all all,
 				    struct walk_budget budget, struct err *e)
 {
 	const struct discover_hints few = { .search_pages = DISCOVER_FEW };
@@ -45,7 +39,7 @@ static enum status find_dump_kernel(struct linux_dump *ret, struct physmem *mem,
 
 	if (st || ret->os != OS_UNKNOWN || interrupted())
 		return st;
-	st = image_search_collect(all.pages, mem->ranges, all.threads, &found, e);
+	st = image_search_collect(all, mem->ranges, &found, e);
 	if (!st) {
 		linux_dump_deinit(ret);
 		st = find_by(ret, mem, known, &search, budget, e);
@@ -112,7 +106,8 @@ static enum status find_in_all(struct container *in, uint32_t memory, unsigned t
 
 	if (st)
 		return st;
-	st = find_dump_kernel(ret, &s->mem.mem, known, (struct everywhere){ &pages.pages, threads },
+	st = find_dump_kernel(ret, &s->mem.mem, known,
+			      (struct image_search_all){ &pages.pages, threads },
 			      image_search_budget(&s->mem.ranges, PASSES, false), e);
 	container_pages_deinit(&pages);
 	return st;
@@ -184,7 +179,8 @@ enum status image_kernel_of_source(struct drv *source, struct image_pages *pages
 		st = find_by(ret, &mem.mem, &known, NULL,
 			     image_search_budget(mem.mem.ranges, PASSES, true), e);
 	else
-		st = find_dump_kernel(ret, &mem.mem, &known, (struct everywhere){ pages, threads },
+		st = find_dump_kernel(ret, &mem.mem, &known,
+				      (struct image_search_all){ pages, threads },
 				      image_search_budget(mem.mem.ranges, PASSES, false), e);
 	if (!st)
 		log_no_kernel(ret);

@@ -134,13 +134,13 @@ static enum status collect_drain(void *arg, void *item, struct err *e)
 	return ST_OK;
 }
 
-enum status image_search_collect(struct image_pages *from, const struct range_list *ranges,
-				 unsigned threads, struct candidates *ret, struct err *e)
+enum status image_search_collect(struct image_search_all all, const struct range_list *ranges,
+				 struct candidates *ret, struct err *e)
 {
 	static const struct pipeline_ops ops = { collect_fill, collect_work, collect_drain };
-	struct collecting c = { .from = from, .ranges = ranges, .ret = ret };
+	struct collecting c = { .from = all.pages, .ranges = ranges, .ret = ret };
 	void *items[PIPELINE_WORKERS_MAX + 2] = { NULL };
-	const size_t n = pipeline_items(threads);
+	const size_t n = pipeline_items(all.threads);
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < n && !st; i++) {
@@ -148,7 +148,7 @@ enum status image_search_collect(struct image_pages *from, const struct range_li
 		st = items[i] ? ST_OK : err_nomem(e);
 	}
 	if (!st)
-		st = pipeline_run_with(&ops, from->filler, &c, items, n, threads, e);
+		st = pipeline_run_with(&ops, all.pages->filler, &c, items, n, all.threads, e);
 	ret->complete = !st;
 	for (size_t i = 0; i < n; i++)
 		free(items[i]);

@@ -24,13 +24,19 @@ enum status image_streams_init(struct image_streams *s, struct container *in, ui
 void image_streams_deinit(struct image_streams *s);
 #define _cleanup_image_streams_ CLEANUP(image_streams_deinit)
 
+/* All pages of a memory that does not change, and how many threads may read them. */
+struct image_search_all {
+	struct image_pages *pages;
+	unsigned threads;
+};
+
 /*
- * Finds pages in these ranges that may identify a kernel, sorted; all pages are read, with
- * `threads` threads. Damaged and unreadable pages are skipped. ST_OK even when interrupted. `ret`
+ * Finds pages in these ranges that may identify a kernel, sorted; all pages are read.
+ * Damaged and unreadable pages are skipped. ST_OK even when interrupted. `ret`
  * is zero-initialised; candidates_deinit() in any case.
  */
-enum status image_search_collect(struct image_pages *from, const struct range_list *ranges,
-				 unsigned threads, struct candidates *ret, struct err *e);
+enum status image_search_collect(struct image_search_all all, const struct range_list *ranges,
+				 struct candidates *ret, struct err *e);
 
 /*
  * Enough for `passes` over all pages of `ranges` and the tables of any kernel. It ends when we are

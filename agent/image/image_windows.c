@@ -59,9 +59,9 @@ static enum status check_system(const struct dump_facts *d, struct err *e)
 	return ST_OK;
 }
 
-static enum status find_image_windows(struct image_windows *ret, struct physmem *mem,
-				      const struct discover_hints *hints, bool patch,
-				      struct walk_budget budget, struct err *e)
+static enum status find_windows_by(struct image_windows *ret, struct physmem *mem,
+				   const struct discover_hints *hints, bool patch,
+				   struct walk_budget budget, struct err *e)
 {
 	struct physmem_cache cache;
 	enum status st = physmem_cache_init(&cache, mem, e);
@@ -69,24 +69,57 @@ static enum status find_image_windows(struct image_windows *ret, struct physmem 
 	if (!st)
 		st = dump_facts_init(&ret->dump, &cache.mem, hints, patch, &budget, e);
 	physmem_cache_deinit(&cache);
-	if (!st)
-		st = check_system(&ret->dump, e);
-	if (!st)
-		tell_kernel(&ret->dump, patch);
 	return st;
 }
 
-static enum status find_windows_in_streams(struct container *in, uint32_t memory, bool patch,
-					   struct image_windows *ret, struct err *e)
+/* Windows has its root in the first pages; if they do not say, all threads search everything. */
+static enum status find_windows_in_all(struct image_windows *ret, struct physmem *mem,
+				       const struct discover_hints *hints,
+				       struct image_search_all all, bool patch,
+				       struct walk_budget budget, struct err *e)
+{
+	struct discover_hints few = *hints, search = *hints;
+	struct candidates found = { 0 };
+	enum status st;
+
+	few.search_pages = DISCOVER_FEW;
+	search.candidates = &found;
+	st = find_windows_by(ret, mem, &few, patch, budget, e);
+	if (st || ret->dump.os != OS_UNKNOWN || interrupted())
+		return st;
+	st = image_search_collect(all, mem->ranges, &found, e);
+	if (!st)
+		st = find_windows_by(ret, mem, &search, patch, budget, e);
+	candidates_deinit(&found);
+	return st;
+}
+
+static enum status check_windows(const struct image_windows *w, bool patch, struct err *e)
+{
+	const enum status st = check_system(&w->dump, e);
+
+	if (!st)
+		tell_kernel(&w->dump, patch);
+	return st;
+}
+
+static enum status find_windows_in_streams(struct container *in, uint32_t memory, unsigned threads,
+					   bool patch, struct image_windows *ret, struct err *e)
 {
 	static const struct discover_hints nothing;
+	struct container_pages pages;
 	_cleanup_image_streams_ struct image_streams s;
-	const enum status st = image_streams_init(&s, in, memory, e);
+	enum status st = image_streams_init(&s, in, memory, e);
 
+	if (!st)
+		st = container_pages_init(&pages, in->reader, memory, threads, e);
 	if (st)
 		return st;
-	return find_image_windows(ret, &s.mem.mem, &nothing, patch,
-				  image_search_budget(&s.mem.ranges, PASSES, false), e);
+	st = find_windows_in_all(ret, &s.mem.mem, &nothing,
+				 (struct image_search_all){ &pages.pages, threads }, patch,
+				 image_search_budget(&s.mem.ranges, PASSES, false), e);
+	container_pages_deinit(&pages);
+	return st ? st : check_windows(ret, patch, e);
 }
 
 /* By headers alone: what cannot be decoded is found out later, and filled. */
@@ -124,10 +157,10 @@ static enum status find_present(struct container *in, uint32_t memory,
 }
 
 enum status image_windows_of_container(struct container *in, uint32_t memory,
-				       const struct range_list *ranges, bool patch,
-				       struct image_windows *ret, struct err *e)
+				       const struct range_list *ranges, unsigned threads,
+				       bool patch, struct image_windows *ret, struct err *e)
 {
-	enum status st = find_windows_in_streams(in, memory, patch, ret, e);
+	enum status st = find_windows_in_streams(in, memory, threads, patch, ret, e);
 
 	if (!st)
 		st = find_present(in, memory, ranges, &ret->present, e);
@@ -135,17 +168,24 @@ enum status image_windows_of_container(struct container *in, uint32_t memory,
 	return st;
 }
 
-enum status image_windows_of_source(struct drv *source, bool patch, struct image_windows *ret,
-				    struct err *e)
+enum status image_windows_of_source(struct drv *source, struct image_pages *pages, unsigned threads,
+				    bool patch, struct image_windows *ret, struct err *e)
 {
 	const struct drv_info *info = &source->info;
 	struct discover_hints hints = { 0 };
 	struct physmem_drv mem;
+	enum status st;
 
 	discover_hints_from_drv(&hints, info);
 	physmem_drv_init(&mem, source, clock_mono_ns);
-	return find_image_windows(ret, &mem.mem, &hints, patch,
-				  image_search_budget(mem.mem.ranges, PASSES, !info->image), e);
+	if (!info->image)
+		st = find_windows_by(ret, &mem.mem, &hints, patch,
+				     image_search_budget(mem.mem.ranges, PASSES, true), e);
+	else
+		st = find_windows_in_all(ret, &mem.mem, &hints,
+					 (struct image_search_all){ pages, threads }, patch,
+					 image_search_budget(mem.mem.ranges, PASSES, false), e);
+	return st ? st : check_windows(ret, patch, e);
 }
 
 void image_windows_deinit(struct image_windows *w)

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "agent/image/image_pass.h"
 #include "agent/shared/container/container.h"
 #include "agent/shared/kernel/dump_facts.h"
 #include "agent/shared/program/json.h"
@@ -28,11 +29,14 @@ bool image_is_dmp(const struct image_format *f);
 
 /* From the stream `memory` of a container; `ranges` will be in the dump. */
 enum status image_windows_of_container(struct container *in, uint32_t memory,
-				       const struct range_list *ranges, bool patch,
-				       struct image_windows *ret, struct err *e);
-/* From a source, which is read on the calling thread. */
-enum status image_windows_of_source(struct drv *source, bool patch, struct image_windows *ret,
-				    struct err *e);
+				       const struct range_list *ranges, unsigned threads,
+				       bool patch, struct image_windows *ret, struct err *e);
+/*
+ * From a source: an image by `threads` threads through `pages`, a live machine on the calling
+ * thread.
+ */
+enum status image_windows_of_source(struct drv *source, struct image_pages *pages, unsigned threads,
+				    bool patch, struct image_windows *ret, struct err *e);
 void image_windows_deinit(struct image_windows *w);
 
 /*

@@ -239,7 +239,9 @@ TEST(pages_that_tell_of_a_kernel_are_collected_by_all)
 		memory.fate = 1;
 		text_at = at[i % ARRAY_SIZE(at)];
 		interrupt_forget();
-		CHECK_OK(image_search_collect(&memory.pages, &ranges, 3, &c, &e), &e);
+		CHECK_OK(image_search_collect((struct image_search_all){ &memory.pages, 3 },
+					      &ranges, &c, &e),
+			 &e);
 		assert_int_equal(c.count, 1);
 		assert_int_equal(c.at[0], text_at);
 		assert_true(c.complete);
@@ -256,7 +258,9 @@ TEST(collecting_ends_when_it_is_interrupted)
 	set_up(true);
 	interrupt_forget();
 	interrupt_ask("the test");
-	CHECK_OK(image_search_collect(&memory.pages, &ranges, 2, &c, &e), &e);
+	CHECK_OK(image_search_collect((struct image_search_all){ &memory.pages, 2 }, &ranges, &c,
+				      &e),
+		 &e);
 	interrupt_forget();
 	assert_false(c.complete);
 	candidates_deinit(&c);

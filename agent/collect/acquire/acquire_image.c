@@ -137,8 +137,8 @@ static enum status acquire_to_image(struct image_acquisition *a, struct err *e)
 		st = image_kernel_of_source(a->base.source, &pages.pages, a->base.threads, &a->dump,
 					    e);
 	if (!st && image_is_dmp(a->o->image.format))
-		st = image_windows_of_source(a->base.source, !a->o->image.dmp.no_patch, &a->windows,
-					     e);
+		st = image_windows_of_source(a->base.source, &pages.pages, a->base.threads,
+					     !a->o->image.dmp.no_patch, &a->windows, e);
 	if (!st)
 		st = changes_begin(&a->base.changes, a->base.source, e);
 	if (!st)

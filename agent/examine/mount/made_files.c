@@ -79,8 +79,8 @@ static enum status find_dump_windows(struct contents *c, struct image_windows **
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return err_nomem(e);
-	st = image_windows_of_container(&c->input.container, c->memory, &c->raw->ranges, true, *ret,
-					e);
+	st = image_windows_of_container(&c->input.container, c->memory, &c->raw->ranges,
+					pipeline_threads(0), true, *ret, e);
 	if (!st)
 		try_patches(c, &(*ret)->dump.kernel);
 	return st;
