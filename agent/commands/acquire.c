@@ -101,8 +101,9 @@ static const struct option_def options[] = {
 	CLI_FLAG(struct acquire_options, fast, 0, "fast",
 		 "do not yield: use all CPUs and the full speed of the disk"),
 	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
-		 "compress with N threads; default: one per CPU, with --nice one per two CPUs; at "
-		 "most 8"),
+		 "compress with N threads, at most 64; default: one per CPU, with --nice one per "
+		 "two "
+		 "CPUs"),
 	CLI_UINT(struct acquire_options, read_timeout, 0, "read-timeout", "SECONDS", 0, 86400,
 		 "if one read takes longer than this, give up on the source and seal what was "
 		 "read; 0: wait forever"),
