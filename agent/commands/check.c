@@ -13,7 +13,7 @@
 #include "agent/commands/commands.h"
 #include "agent/collect/acquire/sources.h"
 #include "agent/collect/host/context.h"
-#include "agent/collect/acquire/driver_forecast.h"
+#include "agent/collect/acquire/driver_known.h"
 #include "agent/collect/acquire/driver_policy.h"
 #include "agent/collect/host/ci_host.h"
 #include "agent/collect/host/driver_signers.h"
@@ -100,6 +100,7 @@ static void check_deinit(struct check *c)
 	json_decref(c->policy);
 	json_decref(c->ci);
 	json_decref(c->forecast);
+	json_decref(c->files);
 	json_decref(c->context);
 	free(c->output);
 	check_link_deinit(&c->link);
@@ -361,11 +362,25 @@ static enum status check_forecast(struct check *c, struct err *e)
 	return ST_OK;
 }
 
+/* No driver is loaded, built in or named: which file to get? */
+static enum status suggest_driver(struct check *c, struct err *e)
+{
+	if (!host_windows_build() || c->source || c->driver ||
+	    !driver_is_wanted(c->o->acquire.source))
+		return ST_OK;
+	c->files = driver_known_list(
+		&(struct forecast_input){ NULL, c->facts, c->policy, c->context, c->ci });
+	if (!c->files)
+		return err_nomem(e);
+	driver_known_check(c->files, &c->findings);
+	return ST_OK;
+}
+
 /* What the system says of drivers matters as long as one has to be loaded. */
 static enum status check_policy(struct check *c, struct err *e)
 {
 	struct err why = ERR_INIT;
-	const enum status st = context_of_host(&c->context, &why);
+	enum status st = context_of_host(&c->context, &why);
 
 	if (st && st != ST_NO_SOURCE)
 		findings_add(&c->findings, ST_OK, "context", "the registry: %s", why.message);
@@ -374,7 +389,8 @@ static enum status check_policy(struct check *c, struct err *e)
 		return err_nomem(e);
 	if (!c->source && driver_is_wanted(c->o->acquire.source))
 		driver_policy_check(c->policy, c->driver, &c->findings);
-	return check_forecast(c, e);
+	st = check_forecast(c, e);
+	return st ? st : suggest_driver(c, e);
 }
 
 /* What is wrong on the command line, as acquire says it. */

@@ -34,6 +34,7 @@ struct check {
 	json_t *policy;   /* on drivers; null where there is none */
 	json_t *ci;       /* ci_host_json() */
 	json_t *forecast; /* whether the driver will load; NULL: there is none to load */
+	json_t *files;    /* driver_known_list(), if no driver was named; or NULL */
 	json_t *context;  /* what the registry of this Windows says; NULL: there is none */
 	struct findings findings;
 };

@@ -91,6 +91,8 @@ json_t *check__json(const struct check *c, bool starts, enum status st)
 		json_object_set(doc, "code_integrity", c->ci);
 	if (json_is_object(c->forecast))
 		json_object_set(doc, "driver_forecast", c->forecast);
+	if (c->files)
+		json_object_set(doc, "driver_files", c->files);
 	if (c->context)
 		json_object_set(doc, "context", c->context);
 	return doc;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/collect/acquire/driver_forecast.h"
+#include "agent/collect/acquire/driver_known.h"
 #include "agent/collect/acquire/driver_policy.h"
 #include "agent/collect/host/ci_host.h"
 #include "agent/collect/host/context.h"
@@ -26,27 +27,31 @@ static const struct option_def options[] = {
 #endif
 	CITOOL_OPTION(struct driver_command, citool) CLI_STRING(
 		struct driver_command, host, 0, "host", "FILE",
-		"inspect: forecast for the Windows that this output of 'check --json' is of; "
+		"inspect, files: forecast for the Windows that this output of 'check --json' is "
+		"of; "
 		"default: this machine, if it is Windows"),
 	CLI_STRINGS(struct driver_command, policies, 0, "policy", "FILE",
 		    "inspect: ask this .cip or .p7b, copied from that host, about the driver"),
 	CLI_FLAG(struct driver_command, json, 'j', "json",
-		 "inspect, status: print one JSON object"),
+		 "inspect, files, status: print one JSON object"),
 };
 
 #ifdef _WIN32
-static const char *const actions[] = { "status", "load", "unload", "cleanup", "inspect", NULL };
-#define ACTIONS "status|load|unload|cleanup|inspect [FILE.sys]"
+static const char *const actions[] = { "status",  "load",  "unload", "cleanup",
+				       "inspect", "files", NULL };
+#define ACTIONS "status|load|unload|cleanup|inspect|files [FILE.sys]"
 #define LEAST   1
 #else
-static const char *const actions[] = { "inspect", NULL };
-#define ACTIONS "inspect FILE.sys"
-#define LEAST   2
+static const char *const actions[] = { "inspect", "files", NULL };
+#define ACTIONS "inspect FILE.sys|files"
+#define LEAST   1
 #endif
 
 #define INSPECT_NOTES                                                                              \
 	"  inspect  show who signed FILE.sys, and whether Windows would load it: on the\n"         \
-	"           host of --host, or on this one\n"
+	"           host of --host, or on this one\n"                                              \
+	"  files    list the WinPmem drivers that their authors publish, with SHA-256 and\n"       \
+	"           address, and a forecast for that host\n"
 
 #define INSPECT_CODES                                                                              \
 	"\n"                                                                                       \
@@ -61,10 +66,10 @@ const struct command command_driver = {
 	.summary = "inspect memory drivers for Windows; there, show, load or remove them",
 	.examples = {
 		{ "Show who signed a driver", "%s driver inspect winpmem_x64.sys" },
+		{ "List the drivers to choose from", "%s driver files --host check.json" },
 		{ "Ask whether another host would load it",
 		  "%s driver inspect winpmem_x64.sys --host check.json" },
 #ifdef _WIN32
-		{ "Show which drivers are loaded", "%s driver status" },
 		{ "Remove what a killed acquisition left behind", "%s driver cleanup" },
 #endif
 	},
@@ -105,31 +110,10 @@ static void inspection_deinit(struct inspection *i)
 	json_decref(i->forecast);
 }
 
-/* What was asked there about another driver says nothing of this one. */
-static void forget_matches(json_t *list)
-{
-	json_t *one;
-	size_t i;
-
-	json_array_foreach(list, i, one)
-	{
-		json_object_del(one, "allows");
-		json_object_del(one, "denies");
-	}
-}
-
 static void forget_other_driver(json_t *ci, const json_t *theirs, const json_t *ours)
 {
-	json_t *list = json_object_get(ci, "block_list");
-
-	if (json_is_string(theirs) && json_equal(theirs, ours))
-		return;
-	forget_matches(json_object_get(ci, "policy_files"));
-	forget_matches(json_object_get(ci, "efi_files"));
-	if (list) {
-		json_object_del(list, "allows");
-		json_object_del(list, "denies");
-	}
+	if (!json_is_string(theirs) || !json_equal(theirs, ours))
+		ci_forget_driver(ci);
 }
 
 /* `check --json`; PowerShell writes a byte order mark in front, and UTF-16 if it is old. */
@@ -170,7 +154,8 @@ static enum status describe_here(const struct cli *cli, struct inspection *i, st
 		return st;
 	if (context_of_host(&i->context, NULL))
 		i->context = NULL;
-	trust = driver_trust_json(json_string_value(json_object_get(i->driver, "path")));
+	trust = i->driver ? driver_trust_json(json_string_value(json_object_get(i->driver, "path")))
+			  : NULL;
 	if (trust)
 		json_object_set_new(i->driver, "trust", trust);
 	i->ci = ci_host_json(&i->subject, i->o->citool);
@@ -272,6 +257,16 @@ static void print_signer(const json_t *s)
 	       json_string_value(json_object_get(s, "digest")));
 }
 
+static void print_published(const json_t *published)
+{
+	if (json_is_object(published))
+		printf("published: %s of %s\n",
+		       json_string_value(json_object_get(published, "path")),
+		       json_string_value(json_object_get(published, "repository")));
+	else
+		puts("published: not a file that ramseal knows its authors to have published");
+}
+
 static void print_inspection(const struct inspection *i)
 {
 	const json_t *signers = json_object_get(i->driver, "signers"), *one;
@@ -286,6 +281,7 @@ static void print_inspection(const struct inspection *i)
 	printf("%s: %s%s\n", text, version ? "WinPmem " : "a version that is not known",
 	       version ? version : "");
 	printf("SHA-256: %s\n", json_string_value(json_object_get(i->driver, "sha256")));
+	print_published(json_object_get(i->driver, "published"));
 	json_array_foreach(signers, k, one) print_signer(one);
 	if (!json_array_size(signers))
 		puts("signature: none");
@@ -321,16 +317,26 @@ static enum status print_inspection_json(const struct inspection *i, struct err 
 	return json_print(doc, JSON_INDENT(1), e);
 }
 
+/* The facts of the host that is asked about: of --host, of this Windows, or none. */
+static enum status load_host(const struct cli *cli, struct inspection *i, struct err *e)
+{
+	enum status st = ST_OK;
+
+	if (i->o->host)
+		st = read_host_file(i, e);
+	else if (host_windows_build())
+		st = describe_here(cli, i, e);
+	return st;
+}
+
 static enum status judge_driver(const struct cli *cli, struct inspection *i, struct err *e)
 {
-	enum status st;
+	enum status st = load_host(cli, i, e);
 
 	/* Elsewhere there is no host to forecast for. */
-	if (!i->o->host && !host_windows_build())
-		return ST_OK;
-	st = i->o->host ? read_host_file(i, e) : describe_here(cli, i, e);
-	if (!st)
-		st = read_policies(i, e);
+	if (st || !i->facts)
+		return st;
+	st = read_policies(i, e);
 	if (st)
 		return st;
 	i->policy = driver_policy_json(i->facts, i->context);
@@ -355,6 +361,10 @@ static enum status inspect_driver(const struct cli *cli, const char *path, struc
 		st = driver_describe(path, bytes, len, &i->driver, e);
 	if (!st)
 		st = driver_subject(bytes, len, &i->subject, e);
+	if (!st)
+		json_object_set_new(
+			i->driver, "published",
+			driver_known_json(json_string_value(json_object_get(i->driver, "sha256"))));
 	return st ? st : judge_driver(cli, i, e);
 }
 
@@ -390,12 +400,38 @@ static enum status run_inspect(struct cli *cli, const char *path, struct err *e)
 	return st;
 }
 
+static enum status run_files(struct cli *cli, struct err *e)
+{
+	struct inspection i = { .o = cli->values };
+	json_t *list = NULL;
+	enum status st;
+
+	cage_command(cli, false);
+	st = load_host(cli, &i, e);
+	if (!st)
+		i.policy = i.facts ? driver_policy_json(i.facts, i.context) : NULL;
+	if (!st)
+		list = driver_known_list(&(struct forecast_input){
+			.facts = i.facts, .policy = i.policy, .context = i.context, .ci = i.ci });
+	if (!st && !list)
+		st = err_nomem(e);
+	if (!st && i.o->json)
+		st = json_print(json_pack("{s:s, s:O}", "schema", JSON_SCHEMA("driver-files"),
+					  "files", list),
+				JSON_INDENT(1), e);
+	else if (!st)
+		driver_known_print(list, stdout);
+	json_decref(list);
+	inspection_deinit(&i);
+	return st;
+}
+
 static enum status driver_run(struct cli *cli, struct err *e)
 {
 	const struct driver_command *o = cli->values;
 	const char *action = cli->operands[0];
 	const char *file = cli->n_operands > 1 ? cli->operands[1] : NULL;
-	const bool inspect = !strcmp(action, "inspect");
+	const bool inspect = !strcmp(action, "inspect"), files = !strcmp(action, "files");
 
 	if (inspect && !file)
 		return cli_usage(cli, e, "inspect needs the driver's file");
@@ -405,8 +441,10 @@ static enum status driver_run(struct cli *cli, struct err *e)
 		return run_inspect(cli, file, e);
 	if (file && strcmp(action, "load") != 0)
 		return cli_usage(cli, e, "%s takes no file", action);
-	if (o->host || o->policies.count)
+	if (o->policies.count || (o->host && !files))
 		return cli_usage(cli, e, "--%s is for inspect", o->host ? "host" : "policy");
+	if (files)
+		return run_files(cli, e);
 #ifdef _WIN32
 	for (const char *const *known = actions; *known; known++)
 		if (!strcmp(action, *known))

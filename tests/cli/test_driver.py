@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`driver inspect`: the drivers that people have, set against made-up hosts in every state of Windows' policies."""
+"""`driver inspect` and `driver files`: the drivers that people have, set against made-up hosts in every state of Windows' policies."""
 import copy
 import functools
 import json
@@ -195,6 +195,40 @@ class Driver(unittest.TestCase):
                     self.assertEqual(f['verdict'] + '?' * (not f['certain'] and f['verdict'] != U), want, f)
                     self.assertTrue(all(len(r['text']) > 15 for r in f['reasons']))
                     self.assertEqual(f['help'] is None, f['verdict'] == L)
+
+    def files(self, *args):
+        ran = subprocess.run([RAMSEAL, 'driver', 'files', '--json', *args], capture_output=True, text=True)
+        self.assertEqual((ran.returncode, ran.stderr), (COMPLETE, ''))
+        return json.loads(ran.stdout)['files']
+
+    def test_published_files_are_what_inspect_shows(self):
+        listed = self.files()
+        self.assertEqual(len(listed), 4)
+        for name, one in zip((ATTESTED, BOTH, CROSS, TEST), listed):
+            driver = self.inspect(name)['driver']
+            self.assertEqual(driver['published'], one)
+            self.assertEqual((driver['sha256'], driver['version']), (one['sha256'], one['version']))
+            self.assertIn(one['path'], run(self.driver(name)).stdout)
+        (self.at / 'x.sys').write_bytes(self.driver(CROSS).read_bytes() + bytes(8))
+        self.assertIsNone(json.loads(run(self.at / 'x.sys', '--json').stdout)['driver']['published'])
+        text = subprocess.run([RAMSEAL, 'driver', 'files'], capture_output=True, text=True).stdout
+        for one in listed:
+            self.assertIn(one['sha256'], text)
+        self.assertNotIn('forecast', text)
+
+    def test_forecast_of_published_files(self):
+        """The same as for the files themselves, of which the host was not asked."""
+        for what, (doc, *_) in HOSTS.items():
+            doc = {**copy.deepcopy(doc), 'driver': {'sha256': '00' * 32}}
+            listed = self.files('--host', self.host_file(doc))
+            for name, one in zip((ATTESTED, BOTH, CROSS, TEST), listed):
+                with self.subTest(f'{what}: {name}'):
+                    want = self.forecast(name, doc)
+                    self.assertEqual([one['forecast'][k] for k in ('verdict', 'certain', 'class')],
+                                     [want[k] for k in ('verdict', 'certain', 'class')])
+        text = subprocess.run([RAMSEAL, 'driver', 'files', '--host', self.host_file(host())], capture_output=True,
+                              text=True).stdout
+        self.assertEqual(text.count('  forecast: will '), 4)
 
     def test_changed_driver(self):
         """Also where nothing else is asked, and by each of its signatures."""

@@ -26,7 +26,7 @@ except ImportError:
 import documents  # noqa: E402: in PYTHONPATH, or beside this
 
 needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
-NAMES = ['check', 'common', 'context', 'detached', 'driver', 'driver-inspect', 'event', 'heap', 'heap-block', 'heap-diff', 'heap-dns', 'heap-leaks',
+NAMES = ['check', 'common', 'context', 'detached', 'driver', 'driver-files', 'driver-inspect', 'event', 'heap', 'heap-block', 'heap-diff', 'heap-dns', 'heap-leaks',
          'heap-pages', 'info', 'pagefiles', 'process', 'read', 'smear', 'state', 'status', 'summary', 'vad', 'verify']
 SMALL = ('sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M,'
          'live_files=1')

@@ -101,6 +101,16 @@ class Policy(unittest.TestCase):
         self.assertIn('EFI', ci['efi_folder']['path'])
         self.assertEqual(ci['block_list']['denies'], 'no')
 
+    def test_check_says_which_file_to_get(self):
+        ran = HOST.run(EXE, 'check', '--json', '-o', 'C:\\x.rsz')
+        doc = json.loads(ran.stdout)
+        self.assertEqual([f['version'] for f in doc['driver_files']], ['2.0.1', '1.6.3', '1.6.3', '4.1.0'])
+        (finding,) = [f for f in doc['findings'] if f['what'] == 'driver-file']
+        self.assertIn('the driver file to try first here is WinPmem 2.0.1, winpmem_x64.sys', finding['text'])
+        self.assertIn(doc['driver_files'][0]['sha256'], finding['text'])
+        listed = HOST.run(EXE, 'driver', 'files', '--json')
+        self.assertEqual(json.loads(listed.stdout)['files'], doc['driver_files'])
+
     def test_counters_and_the_file_of_the_audit_policy(self):
         self.file(AUDIT + '.cip')
         reg('add', EVALUATION, '/v', 'NumBootSessions', '/t', 'REG_DWORD', '/d', '2')

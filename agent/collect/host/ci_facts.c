@@ -296,3 +296,22 @@ json_t *ci_citool_json(const char *text, size_t len)
 		return json_pack("{s:s}", "problem", "citool did not print a list of policies");
 	return json_pack("{s:o}", "policies", list);
 }
+
+/* What a policy said of one driver says nothing of another. */
+static void ci_forget_matches(json_t *policy)
+{
+	json_object_del(policy, "allows");
+	json_object_del(policy, "denies");
+}
+
+void ci_forget_driver(json_t *ci)
+{
+	static const char *const lists[] = { "policy_files", "efi_files" };
+	json_t *one;
+	size_t i;
+
+	for (size_t k = 0; k < ARRAY_SIZE(lists); k++)
+		json_array_foreach(json_object_get(ci, lists[k]), i, one) ci_forget_matches(one);
+	if (json_is_object(json_object_get(ci, "block_list")))
+		ci_forget_matches(json_object_get(ci, "block_list"));
+}

@@ -54,6 +54,9 @@ json_t *ci_policy_problem_json(const char *id, const char *path, const char *pro
  */
 json_t *ci_event_json(const char *xml, uint64_t boot_ns);
 
+/* Removes from ci_host_json() what was asked about a certain driver. NULL is fine. */
+void ci_forget_driver(json_t *ci);
+
 /* A list of texts: what of ci_host_json() could not be read, and why. The caller owns it. */
 json_t *ci_problems(const json_t *ci);
 
