@@ -13,6 +13,7 @@
 #include "agent/shared/program/licences.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/startup.h"
+#include "agent/shared/program/terminal.h"
 #include "agent/simulator/simulator.h"
 #include "driver-interface/drv.h"
 
@@ -127,6 +128,19 @@ static void report_failure(const struct cli *cli, enum status st, struct err *e)
 		       "failed", "%s", e->message);
 }
 
+/* For who double-clicked the program: the window would close before anything could be read. */
+static void show_first_steps(void)
+{
+	puts("\n" NAME " is used from a command line. Press Windows+X, open the terminal as\n"
+	     "administrator, go to this folder, and type:\n\n"
+	     "  .\\" NAME " check                    what an acquisition would do and need\n"
+	     "  .\\" NAME " acquire -o E:\\host.rsz  acquire memory and page files, to drive E:\n"
+	     "  .\\" NAME " verify E:\\host.rsz      check what was acquired\n\n"
+	     "CHEATSHEET.txt has more. Press any key to close this window.");
+	fflush(stdout);
+	terminal_wait_for_key();
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_cli_ struct cli cli;
@@ -146,6 +160,8 @@ int main(int argc, char **argv)
 		st = run_command(&cli, &e);
 	if (st)
 		report_failure(&cli, st, &e);
+	if (argc == 1 && terminal_closes_with_us())
+		show_first_steps();
 	closed = close_stdout(&late);
 	if (closed && !st)
 		report_failure(&cli, st = closed, &late);

@@ -9,6 +9,7 @@ NATIVE is a Linux ramseal; where it is '' the tests that compare the two are ski
 import hashlib
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -332,6 +333,45 @@ class Swapper(unittest.TestCase):
             p.kill()
         self.assertEqual(said[1:], [b'0x100000000000', b'64'])
         self.assertGreater(int(said[0]), 0)
+
+
+class DoubleClick(unittest.TestCase):
+    @staticmethod
+    def in_a_terminal(*args):
+        """What is on the terminal, where a key is pressed once that is asked for; and the exit code."""
+        pid, fd = pty.fork()
+        if not pid:
+            os.execvp(WINE, [WINE, EXE, *args])
+        seen, pressed = b'', False
+        while True:
+            try:
+                got = os.read(fd, 4096)
+            except OSError:
+                break
+            if not got:
+                break
+            # Wine's console draws each letter by itself.
+            seen = re.sub(rb'\x1b\[(\?25[lh]|K)', b'', (seen + got).replace(b'\x1b[1C', b' '))
+            if b'any key' in seen and not pressed:
+                pressed = os.write(fd, b'x') > 0
+        return seen, pressed, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def test_three_commands_and_a_key(self):
+        seen, pressed, code = self.in_a_terminal()
+        self.assertTrue(pressed)
+        self.assertEqual(code, 2)
+        for word in b'ramseal check', b'acquire -o', b'verify ':
+            self.assertIn(word, seen)
+
+    def test_not_with_a_command(self):
+        seen, pressed, code = self.in_a_terminal('version')
+        self.assertEqual((pressed, code), (False, 0))
+        self.assertIn(b'ramseal', seen)
+
+    def test_not_without_a_keyboard(self):
+        ran = run(stdin=subprocess.DEVNULL)
+        self.assertEqual(ran.returncode, 2)
+        self.assertNotIn(b'any key', ran.stdout)
 
 
 class File(unittest.TestCase):

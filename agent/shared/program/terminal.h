@@ -11,4 +11,13 @@ bool terminal_can_redraw(int fd);
 /* How wide it is: what the terminal says, else $COLUMNS, else 80. */
 unsigned terminal_columns(int fd);
 
+/*
+ * Windows: stdin is the keyboard of a console that only this process uses, and that closes with it:
+ * somebody double-clicked the program. Elsewhere false.
+ */
+bool terminal_closes_with_us(void);
+
+/* Waits for any key in that console. */
+void terminal_wait_for_key(void);
+
 #endif

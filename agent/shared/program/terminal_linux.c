@@ -24,3 +24,12 @@ unsigned terminal_columns(int fd)
 	told = columns ? strtoul(columns, NULL, 10) : 0;
 	return told > 0 && told < 10000 ? (unsigned)told : 80;
 }
+
+bool terminal_closes_with_us(void)
+{
+	return false;
+}
+
+void terminal_wait_for_key(void)
+{
+}

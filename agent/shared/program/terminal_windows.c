@@ -38,3 +38,24 @@ unsigned terminal_columns(int fd)
 	told = columns ? strtoul(columns, NULL, 10) : 0;
 	return told > 0 && told < 10000 ? (unsigned)told : 80;
 }
+
+/* GetConsoleProcessList() counts all processes of the console: a shell that started us is one. */
+bool terminal_closes_with_us(void)
+{
+	DWORD processes[2], mode;
+
+	return GetConsoleProcessList(processes, 2) == 1 &&
+	       GetConsoleMode(GetStdHandle(STD_INPUT_HANDLE), &mode);
+}
+
+void terminal_wait_for_key(void)
+{
+	const HANDLE in = GetStdHandle(STD_INPUT_HANDLE);
+	INPUT_RECORD r = { 0 };
+	DWORD n;
+
+	FlushConsoleInputBuffer(in);
+	while (ReadConsoleInputW(in, &r, 1, &n) && n &&
+	       !(r.EventType == KEY_EVENT && r.Event.KeyEvent.bKeyDown))
+		;
+}
