@@ -262,8 +262,8 @@ static enum status set_best_mode(struct winpmem *w, struct err *e)
 	uint32_t error;
 
 	/*
-	 * .parallel stays NULL. In PTE mode, which all but old drivers and five-level hosts use, the
-	 * driver reads page by page under one mutex (Velocidex/WinPmem 1385e10, src/read.c,
+	 * .parallel stays NULL. In PTE mode, which all but old drivers and five-level hosts use,
+	 * the driver reads page by page under one mutex (Velocidex/WinPmem 1385e10, src/read.c,
 	 * DeviceRead()), and it did so in every mode before (f4a2134).
 	 */
 	w->drv.info.five_levels = la57;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by loading and unloading a driver (winpmem_service.c) and finding remains
- * (winpmem_leftovers.c).
+ * Shared by loading and unloading a driver (winpmem_service.c), its paths (winpmem_paths.c) and
+ * finding remains (winpmem_leftovers.c).
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_INTERNAL_H
 #define RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_INTERNAL_H
@@ -27,6 +27,10 @@
 wchar_t *winpmem__join(const wchar_t *front, const wchar_t *middle, const wchar_t *back);
 /* The folder for copies: `folder`, or Windows's own; without a backslash at its end. */
 wchar_t *winpmem__folder_above(const char *folder);
+/* Where the open file or folder really is; `path` is how it was opened. NULL: GetLastError(). */
+wchar_t *winpmem__final_path(HANDLE h, const wchar_t *path);
+/* The name under which the kernel opens such a path. For free(); NULL if out of memory. */
+wchar_t *winpmem__kernel_path(const wchar_t *path);
 
 /* A Windows error with advice. */
 enum status winpmem__advise(struct err *e, DWORD code, const char *what);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk of an NT heap needs only a few words of each page, but it needs them by address. Reading
- * pages in that order would decode the same chunks of the container again and again. So the words
- * are noted beforehand, for 1 GiB of the heap's addresses at a time, while the pages are read in the
- * order in which they are stored. The notes of 1 GiB take about 25 MiB.
+ * The walk of an NT heap needs only a few words of each page, but it needs them by address.
+ * Reading pages in that order would decode the same chunks of the container again and again. So
+ * the words are noted beforehand, for 1 GiB of the heap's addresses at a time, while the pages are
+ * read in the order in which they are stored. The notes of 1 GiB take about 25 MiB.
  *
  * Noted of each page:
  * - chunk headers that are valid under the heap's key;

@@ -6,7 +6,8 @@
 #include "agent/examine/heap/base/heap_internal.h"
 
 /*
- * Finds the segments and keys of segment heaps. May add heaps whose first page is missing. ST_NOMEM.
+ * Finds the segments and keys of segment heaps. May add heaps whose first page is missing.
+ * ST_NOMEM.
  */
 enum status heap__find_segment_heaps(struct heaps *h, struct err *e);
 void heap__drop_segment_heaps(struct heaps *h);

@@ -182,7 +182,10 @@ enum unused_read segment__unused(struct heap_pages *p, uint64_t at, uint64_t siz
 
 /* Finds the keys of the process from the heaps and segments known so far. */
 enum status segment__find_keys(struct heaps *h, struct err *e);
-/* Votes on the key of VS chunks, but not on its lower 16 bits, which sizes do not use. False: none. */
+/*
+ * Votes on the key of VS chunks, but not on its lower 16 bits, which sizes do not use. False:
+ * none.
+ */
 bool segment__vote_vs(struct heaps *h, const struct vs_subsegment *at, size_t count, uint64_t *ret);
 /* Finds the key if no head of a segment heap can be read. */
 enum status segment__find_lost_key(struct heaps *h, struct err *e);
