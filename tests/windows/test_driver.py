@@ -366,7 +366,7 @@ class Driver(unittest.TestCase):
             self.assertEqual((policy['signatures_checked'], policy['test_signing'],
                               policy['memory_integrity'], policy['application_control']),
                              (True, False, False, False))
-            self.assertEqual(found, {'driver-signature'} | (
+            self.assertEqual(found, {'driver-signature', 'driver-file'} | (
                 {'driver-blocklist', 'driver-secure-boot'} if on else set()))
         for key in self.CI, self.SECURE_BOOT:
             self.assertEqual(wine('reg', 'delete', key, '/f').returncode, 0)
