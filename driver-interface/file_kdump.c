@@ -58,9 +58,6 @@ static void tell_kdump(struct file_drv *f, const struct kdump *k)
 			   pages - k->dumped);
 	if (k->status & KDUMP_INCOMPLETE)
 		file__note(f, "the dump says that it is incomplete");
-	if (k->status & KDUMP_LZO)
-		file__note(f, "its pages are compressed with lzo, which is not supported: convert "
-			      "it with makedumpfile -c");
 	if (k->cut)
 		file__note(f, "the file is cut short; what is missing is unreadable or left out");
 }

@@ -8,6 +8,7 @@
 
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
+#include "formats/base/lzo.h"
 #include "formats/image/elf_core.h"
 #include "formats/image/snappy.h"
 
@@ -492,6 +493,8 @@ static bool decode_kdump_page(const struct kdump *k, uint32_t method, const uint
 		return !libdeflate_zlib_decompress(k->decoders->zlib, packed, size, page, PAGE_SIZE,
 						   &got) &&
 		       got == PAGE_SIZE;
+	case KDUMP_LZO:
+		return lzo_decode(packed, size, page, PAGE_SIZE, &got) && got == PAGE_SIZE;
 	default:
 		return snappy_decode(packed, size, page, PAGE_SIZE);
 	}
@@ -513,7 +516,7 @@ static enum kdump_page read_kdump_page(const struct kdump *k, const uint8_t *d, 
 		return KDUMP_PAGE_DAMAGED;
 	if (offset > (uint64_t)INT64_MAX - size)
 		return KDUMP_PAGE_DAMAGED;
-	if (method == KDUMP_LZO || (method & (method - 1)))
+	if (method & (method - 1))
 		return KDUMP_PAGE_UNKNOWN;
 	st = read_kdump_bytes(k, offset, method ? packed : page, size, false, NULL);
 	if (st)

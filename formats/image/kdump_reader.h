@@ -32,7 +32,7 @@ enum kdump_page {
 	KDUMP_PAGE_LEFT_OUT, /* memory that the dump does not have */
 	KDUMP_PAGE_LOST,     /* the file was cut, or the disk was full */
 	KDUMP_PAGE_DAMAGED,
-	KDUMP_PAGE_UNKNOWN, /* compressed in an unsupported way, such as lzo */
+	KDUMP_PAGE_UNKNOWN, /* compressed in more than one way at once */
 	KDUMP_PAGE_FAILED,  /* the file could not be read */
 };
 

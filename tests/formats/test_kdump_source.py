@@ -5,6 +5,7 @@ Compressed kdumps as a source: ours, and made here as makedumpfile's diskdump_mo
 have them; cut, damaged, and with headers that lie. makedumpfile's and QEMU's own: vm/test_dumps.py.
 Usage: test_kdump_source.py RAMSEAL
 """
+import ctypes
 import os
 import random
 import struct
@@ -20,6 +21,7 @@ from kdump import Kdump  # noqa: E402
 from sampled import sample  # noqa: E402
 from test_sources import PAGE, RAMSEAL, ZERO, Case, noise, words  # noqa: E402
 
+LIBLZO2 = ctypes.CDLL('liblzo2.so.2')
 ZLIB, LZO, SNAPPY, INCOMPLETE, ZSTD = 1, 2, 4, 8, 0x20
 SUB, BITMAPS = 4096, 8192
 
@@ -39,8 +41,16 @@ def snappy(page):
             literal(page[half:]))
 
 
+def lzo(page):
+    """What makedumpfile -l calls."""
+    out, size = ctypes.create_string_buffer(2 * PAGE), ctypes.c_size_t(2 * PAGE)
+    work = ctypes.create_string_buffer(1 << 17)  # LZO1X_1_MEM_COMPRESS of 64 bits
+    assert LIBLZO2.lzo1x_1_compress(page, ctypes.c_size_t(len(page)), out, ctypes.byref(size), work) == 0
+    return out.raw[:size.value]
+
+
 def packed(page, method):
-    return {ZLIB: zlib.compress, ZSTD: zstd, SNAPPY: snappy, 0: bytes, LZO: bytes}[method](page)
+    return {ZLIB: zlib.compress, ZSTD: zstd, SNAPPY: snappy, 0: bytes, LZO: lzo}[method](page)
 
 
 def bits(frames, blocks):
@@ -70,7 +80,7 @@ def make(pages, ram, method=ZLIB, version=6, status=None, single=False, machine=
             table += page
             continue
         stored = packed(page, method)
-        flags = method if len(stored) < PAGE or method in (LZO, SNAPPY) else 0
+        flags = method if len(stored) < PAGE or method == SNAPPY else 0
         stored = stored if flags else page
         if len(stored) > PAGE:
             stored, flags = page, 0
@@ -113,7 +123,7 @@ class Sources(Case):
 
     def test_each_compression(self):
         pages, ram = memory()
-        for method in ZLIB, ZSTD, SNAPPY, 0:
+        for method in ZLIB, LZO, ZSTD, SNAPPY, 0:
             with self.subTest(method):
                 data = make(pages, ram, method)
                 self.check_pages(data, pages, ram, code=3)
@@ -170,10 +180,22 @@ class Sources(Case):
                        skipped={f * PAGE for f in ram if f not in pages and f not in lost})
         self.assertIn('incomplete', r.text)
 
-    def test_lzo_is_told(self):
-        pages, ram = memory()
-        r = self.acquire(make({3: words(3, 1)}, [3, 4], LZO), 5)
-        self.assertIn('lzo', r.text)
+    def test_lzo_that_is_not_a_page(self):
+        """Cut, with something behind it, longer and shorter than a page, and with every bit of a page's turned."""
+        page = words(3, 1)
+        whole = lzo(page)
+        parts = [whole[:-1], whole + b'\0', lzo(page + b'!'), lzo(page[:-1]), whole[:40], b'\x11\0\0',
+                 *(whole[:i // 8] + bytes([whole[i // 8] ^ 1 << i % 8]) + whole[i // 8 + 1:]
+                   for i in sample(range(8 * len(whole)), of=70))]
+        first = BITMAPS + 2 * PAGE + 24 * len(parts)
+        places = [first + sum(map(len, parts[:i])) for i in range(len(parts))]
+        table = {i + 3: struct.pack('<QIIQ', at, len(part), LZO, 0)
+                 for i, (at, part) in enumerate(zip(places, parts))}
+        self.write(make(table, list(table), LZO) + b''.join(parts))
+        r = self.run_it('acquire', '-s', 'file:' + self.source, '-F', 'kdump', '-o', self.path('out'), '-f')
+        self.assertIn(r.returncode, (3, 5), r.text)
+        with Kdump(self.path('out')) as k:
+            self.assertFalse({a // PAGE for a in k.pages()} & set(range(3, 9)))
 
     def test_notes(self):
         info = b'OSRELEASE=6.1.0-test\nPAGESIZE=4096\n'
