@@ -24,7 +24,7 @@ struct lzo_output {
 	size_t at, size;
 };
 
-/* `low`: the bits that the instruction has, all set. No sum overflows: so many bytes are nowhere. */
+/* `low`: all bits that the instruction has for it. The sum cannot overflow: it needs more input. */
 static size_t take_lzo_length(struct cursor *c, uint8_t instruction, uint8_t low)
 {
 	size_t length = instruction & low;
