@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
+#include "formats/image/foreign.h"
 #include "tsk-extract/gpt.h"
 #include "tsk-extract/mft.h"
 #include "tsk-extract/tsk.h"
@@ -316,6 +317,41 @@ static enum status open_bare_by_copy(struct disk *d, struct err *e)
 	return ST_NOT_MINE;
 }
 
+/* For foreign_find(). What cannot be read is zeros, which no mark has. */
+struct reader_blob {
+	struct blob blob;
+	struct reader *reader;
+};
+
+static enum status reader_blob_read(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
+				    struct err *e)
+{
+	struct reader *r = ((struct reader_blob *)b)->reader;
+
+	*got = (size_t)MIN(len, r->size - MIN(off, r->size));
+	reader_read_around(r, off, p, *got, NULL, NULL);
+	return ST_OK;
+}
+
+/*
+ * Other people's images of disks, whose partitions are not where they say; `any`: also what holds
+ * no disk at all. Devices have no such format.
+ */
+static enum status refuse_foreign(struct reader *r, bool any, struct err *e)
+{
+	struct reader_blob b = {
+		{ .read_at = reader_blob_read, .size = r->size },
+		r,
+	};
+	const struct foreign *is = NULL;
+	const enum status st = r->device ? ST_OK : foreign_find(&b.blob, &is, e);
+
+	if (st || !is || is->kind == FOREIGN_DISK || (!any && is->kind != FOREIGN_VIRTUAL_DISK))
+		return st;
+	return err_set(e, ST_INPUT, "is %s%s%s", is->what, is->advice ? "; " : "",
+		       is->advice ? is->advice : "");
+}
+
 static enum status look_for_volumes(struct disk *d, struct err *e)
 {
 	uint8_t probe[VOLUME_PROBE_SIZE] = { 0 };
@@ -323,6 +359,9 @@ static enum status look_for_volumes(struct disk *d, struct err *e)
 	enum status st;
 	size_t good;
 
+	st = refuse_foreign(d->reader, false, e);
+	if (st)
+		return st;
 	reader_read(d->reader, 0, probe, sizeof(probe), &good);
 	if (good >= 512)
 		kind = volume_kind_of(probe);
@@ -335,7 +374,7 @@ static enum status look_for_volumes(struct disk *d, struct err *e)
 		st = err_set(e, ST_INPUT,
 			     "cannot be read at the beginning, and has no backup of a "
 			     "partition table or of a boot sector at its end");
-	else if (st == ST_NOT_MINE)
+	else if (st == ST_NOT_MINE && !(st = refuse_foreign(d->reader, true, e)))
 		st = err_set(e, ST_INPUT, "holds no partition table and no known file system");
 	else if (!st && good < 512)
 		add_note(d, "its first sector cannot be read");
@@ -396,6 +435,11 @@ enum status disk_open_at(const char *const *paths, size_t n, uint64_t offset, st
 		return st;
 	}
 	st = disk_create(r, &d, e);
+	if (!st) {
+		st = refuse_foreign(r, false, e);
+		if (st)
+			err_add(e, st, "%s", paths[0]);
+	}
 	if (!st)
 		st = open_bare(d, offset, e);
 	if (st)

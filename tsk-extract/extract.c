@@ -186,7 +186,7 @@ static enum status snapshot_record(const struct extract *x, uint64_t number,
 	enum status st = record ? mft_record(l->mft, number, record, e) : err_nomem(e);
 
 	if (!st)
-		st = mft_stream_load(l->mft, number, ATTRIBUTE_DATA, &x->path->stream, &s, e);
+		st = mft_stream_load(l->mft, number, ATTRIBUTE_DATA, &x->path.stream, &s, e);
 	if (st)
 		return st;
 	l->state.taken_ns = extract__now();
@@ -195,7 +195,7 @@ static enum status snapshot_record(const struct extract *x, uint64_t number,
 	take_times(&l->state, record, x->volume->boot.record);
 	l->value = take_ptr(s.value);
 	st = take_stream_state(&l->state, &s, e);
-	return st || x->path->stream.count ? st : look_at_reparse(l, number, e);
+	return st || x->path.stream.count ? st : look_at_reparse(l, number, e);
 }
 
 /* Opens the volume anew. `number` NULL: by the path; else that record. */
@@ -205,8 +205,12 @@ static enum status snapshot_once(const struct extract *x, const uint64_t *number
 	uint64_t found = number ? *number : 0;
 	enum status st = mft_open(x->reader, x->volume, &l->mft, e);
 
+	/* Of a file that was there the records cannot have become fewer. */
+	if (!st && number && !x->first.taken_ns && found >= mft_records(l->mft))
+		st = err_set(e, ST_INPUT, "the volume has no MFT record behind %" PRIu64,
+			     mft_records(l->mft) - 1);
 	if (!st && !number)
-		st = mft_find(l->mft, x->path, &found, &l->state.note, e);
+		st = mft_find(l->mft, &x->path, &found, &l->state.note, e);
 	if (!st)
 		st = snapshot_record(x, found, l, e);
 	if (!st && !l->state.compressed && !l->wof) {
@@ -276,13 +280,12 @@ static enum status copy_state(const struct extract_state *from, struct extract_s
 	return st;
 }
 
-static enum status open_path(struct extract *x, struct err *e)
+/* `number`: as in take_snapshot(). */
+static enum status extract_start(struct extract *x, const uint64_t *number, struct err *e)
 {
 	struct file_snapshot l;
-	enum status st = ntfs_path_parse(x->path_text, x->path, e);
+	enum status st = take_snapshot(x, number, &l, e);
 
-	if (!st)
-		st = take_snapshot(x, NULL, &l, e);
 	if (st)
 		return st;
 	st = adopt_snapshot(x, &l, e);
@@ -290,11 +293,10 @@ static enum status open_path(struct extract *x, struct err *e)
 	return st ? st : copy_state(&x->now, &x->first, e);
 }
 
-enum status extract_open(struct reader *r, const struct volume *v, const char *path, unsigned flags,
-			 struct extract **ret, struct err *e)
+static enum status extract_create(struct reader *r, const struct volume *v, const char *path,
+				  unsigned flags, struct extract **ret, struct err *e)
 {
 	struct extract *x;
-	enum status st;
 
 	if (!v->readable)
 		return err_set(
@@ -308,14 +310,54 @@ enum status extract_open(struct reader *r, const struct volume *v, const char *p
 	x->volume = v;
 	x->flags = flags;
 	x->path_text = strdup(path);
-	x->path = calloc(1, sizeof(*x->path));
-	st = x->path_text && x->path ? open_path(x, e) : err_nomem(e);
-	if (st) {
-		extract_close(x);
-		return st == ST_USAGE ? st : err_add(e, st, "%s", path);
-	}
 	*ret = x;
-	return ST_OK;
+	return x->path_text ? ST_OK : err_nomem(e);
+}
+
+/* Of extract_open() and extract_open_record(). */
+static enum status extract_opened(struct extract *x, enum status st, struct extract **ret,
+				  struct err *e)
+{
+	if (st && x && st != ST_USAGE)
+		err_add(e, st, "%s", x->path_text ? x->path_text : "");
+	if (st)
+		extract_close(x);
+	else
+		*ret = x;
+	return st;
+}
+
+enum status extract_open(struct reader *r, const struct volume *v, const char *path, unsigned flags,
+			 struct extract **ret, struct err *e)
+{
+	struct extract *x = NULL;
+	enum status st = extract_create(r, v, path, flags, &x, e);
+
+	if (!st)
+		st = ntfs_path_parse(path, &x->path, e);
+	if (!st)
+		st = extract_start(x, NULL, e);
+	return extract_opened(x, st, ret, e);
+}
+
+enum status extract_open_record(struct reader *r, const struct volume *v, uint64_t number,
+				const char *stream, unsigned flags, struct extract **ret,
+				struct err *e)
+{
+	const size_t size = sizeof("record-18446744073709551615") + strlen(stream);
+	_cleanup_free_ char *name = malloc(size);
+	struct extract *x = NULL;
+	enum status st;
+
+	if (!name)
+		return err_nomem(e);
+	snprintf(name, size, "record-%" PRIu64 "%s", number, stream);
+	st = extract_create(r, v, name, flags, &x, e);
+	if (!st && *stream)
+		st = ntfs_path_parse_stream(stream, &x->path, e);
+	if (!st)
+		st = extract_start(x, &number, e);
+	return extract_opened(x, st, ret, e);
 }
 
 static enum status exists_once(struct reader *r, const struct volume *v,
@@ -335,13 +377,13 @@ static enum status exists_once(struct reader *r, const struct volume *v,
 enum status extract_exists(struct reader *r, const struct volume *v, const char *path,
 			   struct err *e)
 {
-	_cleanup_free_ struct ntfs_path *parsed = calloc(1, sizeof(*parsed));
-	enum status st = parsed ? ntfs_path_parse(path, parsed, e) : err_nomem(e);
+	_cleanup_path_ struct ntfs_path parsed = { 0 };
+	enum status st = ntfs_path_parse(path, &parsed, e);
 
 	if (st)
 		return st;
 	for (int i = 0; i < (r->device ? LIVE_TRIES : 1); i++) {
-		st = exists_once(r, v, parsed, e);
+		st = exists_once(r, v, &parsed, e);
 		if (st != ST_CORRUPT)
 			break;
 	}
@@ -404,7 +446,7 @@ void extract_close(struct extract *x)
 	free(x->unit_bytes);
 	free(x->value);
 	free(x->bad);
-	free(x->path);
+	ntfs_path_deinit(&x->path);
 	free(x->path_text);
 	free(x);
 }

@@ -95,6 +95,15 @@ enum status extract_open(struct reader *r, const struct volume *v, const char *p
 void extract_close(struct extract *x); /* NULL is fine */
 
 /*
+ * The same of the file that an MFT record is the base of, whatever it is called. `stream` is "" or
+ * ":NAME". ST_INPUT also if there is no such record, if it is not in use or belongs to another.
+ * extract_path() is "record-NUMBER:NAME".
+ */
+enum status extract_open_record(struct reader *r, const struct volume *v, uint64_t number,
+				const char *stream, unsigned flags, struct extract **ret,
+				struct err *e);
+
+/*
  * Does the file exist on a readable volume? ST_OK; ST_INPUT if not; ST_CORRUPT if the volume is too
  * damaged to tell. ST_USAGE as above.
  */

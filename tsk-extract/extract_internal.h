@@ -12,7 +12,7 @@ struct extract {
 	const struct volume *volume;
 	struct volume whole; /* `volume` of extract_open_whole(), which owns the reader */
 	char *path_text;
-	struct ntfs_path *path;
+	struct ntfs_path path;
 	unsigned flags;
 
 	struct extract_state first, now;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
 static bool is_continuation(char c)
@@ -162,6 +163,8 @@ static enum status parse_part(const char *text, size_t len, struct ntfs_path *p,
 {
 	if (p->depth == PATH_DEPTH_MAX)
 		return err_set(e, ST_USAGE, "the path has more than %d parts", PATH_DEPTH_MAX);
+	if (!ARRAY_ROOM(p->part, p->depth, p->room))
+		return err_nomem(e);
 	if (len <= 2 && memcmp(text, "..", len) == 0) /* len 0: a stream of nothing */
 		return err_set(e, ST_USAGE, "the path has a part that is empty, \".\" or \"..\"");
 	if (!name_from_utf8(text, len, &p->part[p->depth]))
@@ -192,4 +195,18 @@ enum status ntfs_path_parse(const char *text, struct ntfs_path *ret, struct err 
 	if (!st && !ret->depth)
 		st = err_set(e, ST_USAGE, "\"%s\" names no file", text);
 	return st;
+}
+
+enum status ntfs_path_parse_stream(const char *text, struct ntfs_path *ret, struct err *e)
+{
+	ret->depth = 0;
+	if (text[0] != ':' || strpbrk(text, "/\\"))
+		return err_set(e, ST_USAGE, "%s: names no stream, which is written :NAME", text);
+	return parse_stream(text + 1, strlen(text + 1), ret, e);
+}
+
+void ntfs_path_deinit(struct ntfs_path *p)
+{
+	free(p->part);
+	*p = (struct ntfs_path){ 0 };
 }

@@ -38,21 +38,30 @@ bool name_same_but_case(const struct name *a, const struct name *b, const uint8_
 
 /*
  * A path within a volume: components separated by / or \, the last perhaps with ":stream" (and
- * ":$DATA", which is the only type that can be named). Leading separators are fine.
+ * ":$DATA", which is the only type that can be named). Leading separators are fine. Windows has no
+ * path of more than 32,767 units (the length of a UNICODE_STRING is 16 bits of bytes), so none of
+ * more parts than this.
  */
-#define PATH_DEPTH_MAX 128
+#define PATH_DEPTH_MAX 16384
 
+/* Zero-initialise. */
 struct ntfs_path {
-	struct name part[PATH_DEPTH_MAX];
-	size_t depth;
+	struct name *part;
+	size_t depth, room;
 	struct name stream; /* count 0: the unnamed one */
 };
+
+void ntfs_path_deinit(struct ntfs_path *p);
+#define _cleanup_path_ CLEANUP(ntfs_path_deinit)
 
 /*
  * ST_USAGE with the reason: a drive letter, a device path (\\.\, \\?\, \??\), "." or "..", an empty
  * part, a name that is too long or not UTF-8. Names that only Win32 reserves (CON, AUX) are
- * allowed: the MFT can hold them, and nothing hidden there should escape us.
+ * allowed: the MFT can hold them, and nothing hidden there should escape us. ST_NOMEM.
  */
 enum status ntfs_path_parse(const char *text, struct ntfs_path *ret, struct err *e);
+
+/* Only the stream of a file that is found in another way: ":stream". ST_USAGE as above. */
+enum status ntfs_path_parse_stream(const char *text, struct ntfs_path *ret, struct err *e);
 
 #endif

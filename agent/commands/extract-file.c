@@ -16,9 +16,13 @@
 
 static enum status extract_file_run(struct cli *cli, struct err *e);
 
+/* A reference to a record has 48 bits for its number (tsk-extract/record.h). */
+#define RECORD_MAX (((uint64_t)1 << 48) - 1)
+
 struct extract_file_options {
 	struct disk_options disk;
 	const char *output;
+	uint64_t record;
 	bool raw_tail;
 	bool force;
 };
@@ -26,6 +30,8 @@ struct extract_file_options {
 static const struct option_def options[] = {
 	DISK_OPTIONS(struct extract_file_options),
 	CLI_STRING(struct extract_file_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
+	CLI_UINT(struct extract_file_options, record, 0, "record", "NUMBER", 0, RECORD_MAX,
+		 "the file with this MFT record, whatever it is called; instead of PATH"),
 	CLI_FLAG(struct extract_file_options, raw_tail, 0, "raw-tail",
 		 "beyond the initialised size, read the contents of the clusters; default: zeros"),
 	CLI_FLAG(struct extract_file_options, force, 'f', "force",
@@ -39,13 +45,16 @@ const struct command command_extract_file = {
 	.examples = { { "Copy a page file that Windows has locked",
 			"%s extract-file -V " EXAMPLE_VOLUME " -o copy.sys pagefile.sys" },
 		      { "Copy a registry hive from a disk image",
-			"%s extract-file -i disk.E01 -o SYSTEM Windows/System32/config/SYSTEM" } },
-	.operands = { .text = "PATH", .min = 1, .max = 1 },
+			"%s extract-file -i disk.E01 -o SYSTEM Windows/System32/config/SYSTEM" },
+		      { "Copy the file that an MFT record describes",
+			"%s extract-file -i disk.E01 -o file.bin --record 41873" } },
+	.operands = { .text = "PATH", .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.notes = "PATH is within the volume, for example pagefile.sys,\n"
-		 "Windows/System32/config/SYSTEM, $MFT or notes.txt:stream. Sectors that\n"
-		 "cannot be read are replaced by zeros and listed.\n",
+		 "Windows/System32/config/SYSTEM, $MFT or notes.txt:stream; with --record it is\n"
+		 "left out, or names a stream (:stream). Sectors that cannot be read are\n"
+		 "replaced by zeros and listed.\n",
 	.values_size = sizeof(struct extract_file_options),
 	.run = extract_file_run,
 };
@@ -56,7 +65,7 @@ const struct command command_extract_file = {
 struct copy {
 	const struct cli *cli;
 	const struct extract_file_options *o;
-	const char *path;
+	const char *path; /* as given; or NULL until the file is open */
 	struct disk *disk;
 	struct extract *file;
 	struct output *out;
@@ -77,16 +86,23 @@ static void copy_deinit(struct copy *c)
 
 static enum status open_copy_input(struct copy *c, struct err *e)
 {
+	const unsigned flags = c->o->raw_tail ? EXTRACT_RAW_TAIL : 0;
 	const struct volume *v = NULL;
 	enum status st = disk_options_open(c->cli, &c->o->disk, &c->disk, &v, e);
 
 	if (st)
 		return st;
-	st = extract_open(disk_reader(c->disk), v, c->path, c->o->raw_tail ? EXTRACT_RAW_TAIL : 0,
-			  &c->file, e);
+	if (cli_given(c->cli, "record"))
+		st = extract_open_record(disk_reader(c->disk), v, c->o->record,
+					 c->path ? c->path : "", flags, &c->file, e);
+	else
+		st = extract_open(disk_reader(c->disk), v, c->path, flags, &c->file, e);
 	if (st == ST_USAGE)
 		return cli_usage(c->cli, e, "%s", e->message);
-	return st ? err_add(e, st, "%s", disk_options_name(&c->o->disk)) : ST_OK;
+	if (st)
+		return err_add(e, st, "%s", disk_options_name(&c->o->disk));
+	c->path = extract_path(c->file);
+	return ST_OK;
 }
 
 /* A file of zeros would look like one that was read. */
@@ -256,6 +272,12 @@ static enum status extract_file_run(struct cli *cli, struct err *e)
 	struct copy c = { .cli = cli, .o = cli->values, .path = cli->operands[0] };
 	enum status st;
 
+	if (!c.path && !cli_given(cli, "record"))
+		return cli_usage(cli, e, "missing operand: PATH, or --record");
+	if (c.path && *c.path != ':' && cli_given(cli, "record"))
+		return cli_usage(cli, e,
+				 "PATH and --record both name a file: give one of them, or a "
+				 "stream of the record as :NAME");
 	if (!c.o->output)
 		return cli_usage(cli, e, "say where to write with --output");
 	cage_command(cli, false);

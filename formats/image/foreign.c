@@ -39,9 +39,11 @@ static bool fits_bzip2(const uint8_t *head)
 
 #define HIBERNATION { "a Windows hibernation file", NULL }
 #define UNPACK      "unpack it first"
-#define CONVERT                                                                                    \
-	"for its page files, convert it to a raw disk (qemu-img convert) and give that with "      \
-	"--image"
+#define VIRTUAL_DISK(what)                                                                         \
+	{ what,                                                                                    \
+	  "to read its files, convert it to a raw disk (qemu-img convert -O raw) "                 \
+	  "and give that with --image",                                                            \
+	  FOREIGN_VIRTUAL_DISK }
 #define VMEM "the .vmem beside it is memory, if there is one"
 #define DISK "for its page files, give it with --image"
 #define EWFRAW                                                                                     \
@@ -112,16 +114,16 @@ static const struct mark marks[] = {
 	/* Virtual disks: QEMU 7.2, docs/interop/qcow2.txt; VMware's "Virtual Disk Format 1.1", and
 	   "COWD" of ESX before; VirtualBox 7.0, VDICore.h; Microsoft's "Virtual Hard Disk Image
 	   Format Specification" 1.0 and [MS-VHDX] 2.2.1. */
-	{ 0, 4, "QFI\xfb", { "a qcow2 disk", CONVERT }, NULL },
-	{ 0, 4, "KDMV", { "a VMDK disk", CONVERT }, NULL },
-	{ 0, 4, "COWD", { "a VMDK disk", CONVERT }, NULL },
-	{ 0, 21, "# Disk DescriptorFile", { "the descriptor of a VMDK disk", CONVERT }, NULL },
-	{ 64, 4, "\x7f\x10\xda\xbe", { "a VDI disk", CONVERT }, NULL },
-	{ 0, 8, "conectix", { "a VHD disk", CONVERT }, NULL },
-	{ 0, 8, "vhdxfile", { "a VHDX disk", CONVERT }, NULL },
+	{ 0, 4, "QFI\xfb", VIRTUAL_DISK("a qcow2 disk"), NULL },
+	{ 0, 4, "KDMV", VIRTUAL_DISK("a VMDK disk"), NULL },
+	{ 0, 4, "COWD", VIRTUAL_DISK("a VMDK disk"), NULL },
+	{ 0, 21, "# Disk DescriptorFile", VIRTUAL_DISK("the descriptor of a VMDK disk"), NULL },
+	{ 64, 4, "\x7f\x10\xda\xbe", VIRTUAL_DISK("a VDI disk"), NULL },
+	{ 0, 8, "conectix", VIRTUAL_DISK("a VHD disk"), NULL },
+	{ 0, 8, "vhdxfile", VIRTUAL_DISK("a VHDX disk"), NULL },
 	/* UEFI 2.10, 5.3.2, with sectors of 512 and of 4096 bytes. */
-	{ 512, 8, "EFI PART", { "a disk with a GPT", DISK }, NULL },
-	{ 4096, 8, "EFI PART", { "a disk with a GPT", DISK }, NULL },
+	{ 512, 8, "EFI PART", { "a disk with a GPT", DISK, FOREIGN_DISK }, NULL },
+	{ 4096, 8, "EFI PART", { "a disk with a GPT", DISK, FOREIGN_DISK }, NULL },
 	/* Volumes that volume_kind.h does not know: xfsprogs' "XFS Algorithms & Data Structures";
 	   lvm2 2.03, lib/label/label.h. */
 	{ 0, 4, "XFSB", { "an XFS volume", NULL }, NULL },
@@ -162,7 +164,7 @@ static const struct foreign *by_volume(const uint8_t *head, size_t len)
 #define X(name, text) [name] = { "a volume (" text ")", NULL },
 	static const struct foreign kinds[] = { VOLUME_KIND_MAP(X) };
 #undef X
-	static const struct foreign ntfs = { "an NTFS volume", DISK };
+	static const struct foreign ntfs = { "an NTFS volume", DISK, FOREIGN_DISK };
 	enum volume_kind kind;
 
 	if (len < VOLUME_PROBE_SIZE)
@@ -207,7 +209,7 @@ static const struct foreign *by_swap(const uint8_t *head, size_t len)
  */
 static const struct foreign *by_partitions(const uint8_t *head, size_t len)
 {
-	static const struct foreign disk = { "a disk with partitions", DISK };
+	static const struct foreign disk = { "a disk with partitions", DISK, FOREIGN_DISK };
 	static const uint8_t unused[16];
 	size_t used = 0;
 

@@ -20,6 +20,11 @@
 struct foreign {
 	const char *what;   /* "a gzip file" */
 	const char *advice; /* what to do about it, or NULL */
+	enum foreign_kind {
+		FOREIGN_OTHER,
+		FOREIGN_DISK,         /* or a volume: with --image it is read */
+		FOREIGN_VIRTUAL_DISK, /* its sectors are not at their places in the file */
+	} kind;
 };
 
 /* *ret is static, or NULL if the file may be memory. ST_INPUT, ST_NOMEM. */

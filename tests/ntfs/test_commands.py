@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-from forge import Volume, gpt_disk, mbr_disk
+from forge import DATA, Attribute, Volume, gpt_disk, mbr_disk
 from hive import Hive, numbered, old_log
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
@@ -100,6 +100,73 @@ class ExtractFile(Case):
         self.assertIn(b'8 pages could not be read', r.stderr)
         self.assertEqual(os.path.getsize(self.out), 15 * 4096)
 
+    def test_record(self):
+        """Whatever the file is called, and its streams."""
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 5)])
+        small = v.resident('note', b'small', stream='')
+        v.add(small.number, Attribute(DATA, b'another', name='more'))
+        v.entries.pop()  # it is in no folder
+        split = v.file('split', [(2000 + 2 * i, 1) for i in range(50)], per_record=20)
+        folder, deleted = v.folder('folder', []), v.new_record(flags=0)
+        v.write(self.image)
+        command = ['extract-file', '-i', self.image, '--record']
+        for number, operand, content in ((f.number, [], f.content()), (small.number, [], b'small'),
+                                         (small.number, [':more'], b'another'), (split.number, [], split.content()),
+                                         (small.number, [':MORE:$DATA'], b'another')):
+            with self.subTest(number, operand=operand):
+                r = self.ramseal(*command, number, *operand, '-o', '-')
+                self.assertEqual((r.returncode, r.stdout), (OK, content), r.stderr)
+        os.mkdir(self.out)
+        r = self.ramseal(*command, small.number, '-o', self.out)
+        self.assertEqual((r.returncode, os.listdir(self.out)), (OK, [f'record-{small.number}']), r.stderr)
+        for code, args, part in (
+                (USAGE, [f.number, 'pagefile.sys'], 'both name a file'), (USAGE, [f.number, ':'], 'without a name'),
+                (USAGE, [f.number, ':a/b'], 'names no stream'), (USAGE, [1 << 48], '--record'),
+                (INPUT, [f.number, ':more'], 'no stream named "more"'), (INPUT, [folder[0]], 'is a folder'),
+                (INPUT, [split.number + 1], 'is an extension of another'), (INPUT, [deleted], 'is not in use'),
+                (INPUT, [(1 << 48) - 1], 'no MFT record behind')):
+            with self.subTest(args):
+                r = self.ramseal(*command, *args, '-o', '-')
+                self.assertEqual(r.stdout, b'')
+                self.refused(r, code, part)
+
+    def test_deep_path(self):
+        v = Volume(16 * MIB)
+        path = '/'.join(f'{i}' for i in range(400))
+        v.tree({path: b'far down'})
+        v.write(self.image)
+        r = self.ramseal('extract-file', '-i', self.image, path, '-o', '-')
+        self.assertEqual((r.returncode, r.stdout), (OK, b'far down'), r.stderr)
+        r = self.ramseal('extract-file', '-i', self.image, 'a/' * 16384 + 'a', '-o', '-')
+        self.refused(r, USAGE, 'more than 16384 parts')
+
+    def test_other_images_are_named(self):
+        """Virtual disks wherever a volume is said to be, even if a disk could be seen in them; and what is no disk."""
+        v = Volume(16 * MIB)
+        v.file('pagefile.sys', [(1000, 5)])
+        v.write(self.image)
+        with open(self.image, 'rb') as f:
+            volume = f.read()
+        convert = 'qemu-img convert -O raw'
+        for name, data, text in (
+                ('vhdx', b'vhdxfile' + volume[8:], 'a VHDX disk'), ('vmdk', b'KDMV' + bytes(1 << 20), 'a VMDK disk'),
+                ('qcow2', b'QFI\xfb' + bytes(1 << 20), 'a qcow2 disk'), ('vhd', b'conectix' + bytes(1 << 20), 'a VHD disk'),
+                ('vdi', b'<<< Oracle VM VirtualBox Disk Image >>>\n'.ljust(64, b'\0') + b'\x7f\x10\xda\xbe' +
+                 bytes(1 << 20), 'a VDI disk'),
+                ('gz', b'\x1f\x8b\x08\0\0\0\0\0\0\x03' + bytes(1 << 20), 'a gzip file; unpack it'),
+                ('dmp', b'PAGEDUMP' + bytes(1 << 20), 'a 32-bit Windows crash dump')):
+            with self.subTest(name):
+                path = os.path.join(self.folder, 'disk.' + name)
+                with open(path, 'wb') as f:
+                    f.write(data)
+                parts = [f'{path}: is {text}', *[convert] * (name not in ('gz', 'dmp'))]
+                for command in ['pagefiles'], ['extract-file', 'pagefile.sys', '-o', '-']:
+                    self.refused(self.ramseal(*command, '-i', path), INPUT, *parts)
+                if name not in ('gz', 'dmp'):
+                    r = self.ramseal('extract-file', 'pagefile.sys', '-o', '-', '-i', path, '--offset', 8)
+                    self.refused(r, INPUT, *parts)
+
     def test_mistakes(self):
         v = Volume(16 * MIB)
         v.file('pagefile.sys', [(1000, 5)])
@@ -107,6 +174,7 @@ class ExtractFile(Case):
         for code, args, part in (
                 (USAGE, ['pagefile.sys', '-o', '-'], '--image or --volume'),
                 (USAGE, ['-i', self.image, 'pagefile.sys'], '--output'),
+                (USAGE, ['-i', self.image, '-o', '-'], 'PATH, or --record'),
                 (USAGE, ['-i', self.image, '-V', self.image, 'x', '-o', '-'], 'cannot be combined'),
                 (USAGE, ['-i', self.image, 'a/../b', '-o', '-'], '".."'),
                 (INPUT, ['-i', self.image, 'nothing', '-o', '-'], 'there is no "nothing"'),

@@ -127,7 +127,7 @@ TEST(a_file_that_only_shrank_has_nothing_to_copy_again)
 
 static void check_path(const char *text, size_t depth, const char *last, const char *stream)
 {
-	static struct ntfs_path p;
+	_cleanup_path_ struct ntfs_path p = { 0 };
 	char name[NAME_UTF8_SIZE];
 	struct err e = ERR_INIT;
 
@@ -171,7 +171,7 @@ TEST(paths_that_cannot_be_are_refused_with_a_reason)
 		{ "\xff", "not UTF-8" },
 		{ "\xc0\xaf", "not UTF-8" },
 	};
-	static struct ntfs_path p;
+	_cleanup_path_ struct ntfs_path p = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct err e = ERR_INIT;
@@ -179,6 +179,26 @@ TEST(paths_that_cannot_be_are_refused_with_a_reason)
 		CHECK_STATUS(ntfs_path_parse(cases[i].text, &p, &e), ST_USAGE, &e);
 		CHECK_HAS(e.message, cases[i].reason);
 	}
+}
+
+/* As many as Windows can have in a path, and one more. */
+TEST(paths_of_many_parts_are_taken)
+{
+	const size_t size = 2 * (PATH_DEPTH_MAX + 2);
+	char *text = malloc(size);
+	_cleanup_path_ struct ntfs_path p = { 0 };
+	struct err e = ERR_INIT;
+
+	assert_non_null(text);
+	for (size_t i = 0; i < size; i++)
+		text[i] = i % 2 ? '/' : 'x';
+	text[2 * PATH_DEPTH_MAX - 1] = '\0';
+	check_path(text, PATH_DEPTH_MAX, "x", "");
+	text[2 * PATH_DEPTH_MAX - 1] = '/';
+	text[2 * PATH_DEPTH_MAX + 1] = '\0';
+	CHECK_STATUS(ntfs_path_parse(text, &p, &e), ST_USAGE, &e);
+	CHECK_HAS(e.message, "more than 16384 parts");
+	free(text);
 }
 
 TEST(names_survive_the_way_to_utf8_and_back)
@@ -444,6 +464,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_only_shrank_has_nothing_to_copy_again),
 		cmocka_unit_test(paths_take_either_slash_and_a_stream),
 		cmocka_unit_test(paths_that_cannot_be_are_refused_with_a_reason),
+		cmocka_unit_test(paths_of_many_parts_are_taken),
 		cmocka_unit_test(names_survive_the_way_to_utf8_and_back),
 		cmocka_unit_test(boot_sector_gives_the_geometry),
 		cmocka_unit_test(boot_sectors_that_make_no_sense_are_corrupt),

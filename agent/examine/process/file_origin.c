@@ -294,14 +294,13 @@ enum status file_origins_set_container(struct file_origins *o, const struct rsz_
 /* Case is told apart by no folder of Windows, and a container has no $UpCase: ASCII will do. */
 static bool is_same_path(const char *a, const char *b)
 {
-	_cleanup_free_ struct ntfs_path *x = calloc(2, sizeof(*x));
-	struct ntfs_path *y = x ? x + 1 : NULL;
+	_cleanup_path_ struct ntfs_path x = { 0 }, y = { 0 };
 
-	if (!x || ntfs_path_parse(a, x, NULL) || ntfs_path_parse(b, y, NULL) ||
-	    x->depth != y->depth || !name_same_but_case(&x->stream, &y->stream, NULL))
+	if (ntfs_path_parse(a, &x, NULL) || ntfs_path_parse(b, &y, NULL) || x.depth != y.depth ||
+	    !name_same_but_case(&x.stream, &y.stream, NULL))
 		return false;
-	for (size_t i = 0; i < x->depth; i++)
-		if (!name_same_but_case(&x->part[i], &y->part[i], NULL))
+	for (size_t i = 0; i < x.depth; i++)
+		if (!name_same_but_case(&x.part[i], &y.part[i], NULL))
 			return false;
 	return true;
 }
