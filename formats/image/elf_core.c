@@ -7,12 +7,13 @@
 
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
+#include "formats/image/xen_core.h"
 
 /* What of the ELF header leads on to the program headers. */
 struct ehdr {
 	uint64_t phoff;
-	uint64_t shoff;
 	uint64_t phnum;
+	struct elf_sections sections;
 };
 
 static enum status check_ident(const uint8_t *ident, struct err *e)
@@ -48,10 +49,13 @@ static enum status parse_ehdr(struct blob *b, struct ehdr *ret, struct err *e)
 	const uint16_t machine = cur_le16(&c);
 	cur_bytes(&c, 4 + 8); /* e_version again, e_entry */
 	ret->phoff = cur_le64(&c);
-	ret->shoff = cur_le64(&c);
+	ret->sections.offset = cur_le64(&c);
 	cur_bytes(&c, 4 + 2); /* e_flags, e_ehsize */
 	const uint16_t phentsize = cur_le16(&c);
 	ret->phnum = cur_le16(&c);
+	cur_bytes(&c, 2); /* e_shentsize */
+	ret->sections.count = cur_le16(&c);
+	ret->sections.names = cur_le16(&c);
 
 	if (type != ELF_TYPE_CORE)
 		return err_set(e, ST_INPUT, "ELF type %u, not a core file", type);
@@ -69,9 +73,9 @@ static enum status extended_phnum(struct blob *b, struct ehdr *h, struct err *e)
 	uint8_t sh[ELF_SHDR_SIZE];
 	enum status st;
 
-	if (!h->shoff)
+	if (!h->sections.offset)
 		return err_set(e, ST_CORRUPT, "PN_XNUM without a section header");
-	st = blob_read(b, h->shoff, sh, sizeof(sh), e);
+	st = blob_read(b, h->sections.offset, sh, sizeof(sh), e);
 	if (st)
 		return err_add(e, st, "section header 0");
 	h->phnum = get_le32(sh + ELF_SHDR_INFO);
@@ -90,7 +94,7 @@ static enum status check_core_table(const struct ehdr *h, uint64_t size, struct 
 	return ST_OK;
 }
 
-static enum status add_load(struct elf_core *c, const struct elf_segment *s, struct err *e)
+enum status elf_core_add_load(struct elf_core *c, const struct elf_segment *s, struct err *e)
 {
 	if (s->filesz > s->memsz)
 		return err_set(e, ST_CORRUPT,
@@ -98,6 +102,9 @@ static enum status add_load(struct elf_core *c, const struct elf_segment *s, str
 			       s->filesz, s->memsz);
 	if (!s->memsz)
 		return ST_OK;
+	if (c->n_loads == ELF_PHDRS_MAX)
+		return err_set(e, ST_CORRUPT, "memory in more than %" PRIu64 " pieces",
+			       ELF_PHDRS_MAX);
 	if (!ARRAY_ROOM(c->loads, c->n_loads, c->loads_room))
 		return err_nomem(e);
 	c->loads[c->n_loads++] = *s;
@@ -140,7 +147,7 @@ static enum status add_phdr(struct elf_core *c, struct blob *b, const uint8_t *a
 	s.filesz = cur_le64(&cur);
 	s.memsz = cur_le64(&cur);
 	if (type == ELF_PT_LOAD)
-		return add_load(c, &s, e);
+		return elf_core_add_load(c, &s, e);
 	if (type == ELF_PT_NOTE)
 		return add_notes(c, b, &s, e);
 	return ST_OK;
@@ -178,9 +185,12 @@ enum status elf_core_init(struct elf_core *c, struct blob *b, struct err *e)
 		st = extended_phnum(b, &h, e);
 	if (!st)
 		st = check_core_table(&h, b->size, e);
-	if (!st)
-		st = parse_phdrs(c, b, &h, e);
-	return st;
+	if (!st && !h.phnum) {
+		st = xen_core_add(c, b, &h.sections, e);
+		c->xen = !st;
+		return st == ST_NOT_MINE ? ST_OK : st;
+	}
+	return st ? st : parse_phdrs(c, b, &h, e);
 }
 
 void elf_core_deinit(struct elf_core *c)

@@ -59,6 +59,7 @@ struct elf_core {
 	struct elf_segment *loads; /* in the order of the file */
 	size_t n_loads;
 	size_t loads_room;
+	bool xen;       /* of a Xen guest, which has no program headers: xen_core.h */
 	uint8_t *notes; /* the bytes of all PT_NOTE segments, concatenated; or NULL */
 	size_t notes_size;
 };
@@ -70,6 +71,9 @@ struct elf_core {
  */
 enum status elf_core_init(struct elf_core *c, struct blob *b, struct err *e);
 void elf_core_deinit(struct elf_core *c);
+
+/* For xen_core.c. ST_CORRUPT also if there are too many. */
+enum status elf_core_add_load(struct elf_core *c, const struct elf_segment *s, struct err *e);
 
 struct elf_note {
 	uint32_t type;

@@ -102,6 +102,12 @@ static const struct mark marks[] = {
 	{ 0, 4, "\xd1\xba\xd1\xba", { "a VMware snapshot (vmss, vmsn)", VMEM }, NULL },
 	{ 0, 4, "\xd2\xbe\xd2\xbe", { "a VMware snapshot (vmss, vmsn)", VMEM }, NULL },
 	{ 0, 4, "\xd3\xbe\xd3\xbe", { "a VMware snapshot (vmss, vmsn)", VMEM }, NULL },
+	/* Xen's tools/xl/xl.h, savefileheader_magic. */
+	{ 0,
+	  32,
+	  "Xen saved domain, xl format\n \0 \r",
+	  { "a saved Xen guest (xl save)", "xl dump-core writes a core, which is read" },
+	  NULL },
 	/* fox-it/dissect.hypervisor, descriptor/c_hyperv.py: the key-value store of versions since
 	   2016. */
 	{ 0, 4, "\x14\x20\x28\x01", { "a Hyper-V saved state (vmrs, vmcx)", NULL }, NULL },

@@ -194,3 +194,25 @@ def packed(data, level=-1, bits=11, memory=5, strategy=zlib.Z_DEFAULT_STRATEGY, 
     for at in range(0, len(data), flush_every):
         out += z.compress(data[at:at + flush_every]) + z.flush(zlib.Z_FULL_FLUSH)
     return out + z.flush()
+
+
+def xen_core(pages, frames="xen_pfn"):
+    """
+    A guest's core as `xl dump-core` writes it: {frame: page}, in any order. Of Xen's docs/misc/dump-core-format.txt; a
+    paravirtualized guest has "xen_p2m" for its frames.
+    """
+    note = lambda kind, data: struct.pack("<III4s", 4, len(data), 0x2000000 | kind, b"Xen") + data
+    notes = note(0, b"") + note(1, struct.pack("<4Q", 0xF00FEBEE, 1, len(pages), PAGE)) + note(3, struct.pack("<Q", 1))
+    entries = b"".join(struct.pack("<QQ" if frames == "xen_p2m" else "<Q", *[f] * (1 + (frames == "xen_p2m"))) for f in pages)
+    sections = [("", 0, b""), (".shstrtab", 3, b""), (".note.Xen", 7, notes), (".xen_prstatus", 1, bytes(5168)),
+                ("." + frames, 1, entries), (".xen_pages", 1, b"".join(pages.values()))]
+    names = b"\0".join(name.encode() for name, _, _ in sections) + b"\0"
+    sections[1] = (".shstrtab", 3, names)
+    at, headers, data = 64 + 64 * len(sections), b"", b""
+    for name, kind, content in sections:
+        place = 0 if not kind else names.index(name.encode() + b"\0")
+        headers += struct.pack("<IIQQQQIIQQ", place, kind, 0, 0, at + len(data), len(content), 0, 0, 0, 0)
+        data += content
+    head = struct.pack("<4sBBBB8xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 0, 4, 62, 1, 0, 0, 64, 0, 64, 0, 0, 64,
+                       len(sections), 1)
+    return head + headers + data

@@ -418,6 +418,42 @@ class WindowsDump(Case):
 
 
 
+class Xen(Case):
+    def test_core(self):
+        """Frames in any order, runs of them, and entries without a frame."""
+        pages = {f: words(f, 1) for f in [9, 2, 3, 4, 700, 1, *range(1200, 600, -1)]}
+        r = self.check(make.xen_core(pages), {f * PAGE: page for f, page in pages.items()})
+        self.assertIn("Xen", r.text)
+        pages[(1 << 64) - 1] = bytes(PAGE)
+        core = make.xen_core(pages)
+        del pages[(1 << 64) - 1]
+        self.check(core, {f * PAGE: page for f, page in pages.items()})
+        # Cut within its pages: what is missing is unreadable, and the rest is right.
+        r = self.acquire(core[:-3 * PAGE - 1], 3)
+        pages = {f * PAGE: page for f, page in pages.items()}
+        self.assertEqual((self.compare(pages), len(self.gaps()["unreadable"])), (len(pages) - 3, 3))
+
+    def test_hostile(self):
+        core = make.xen_core({7: words(7, 1), 2: words(2, 1)})
+        frames = core.index(struct.pack("<QQ", 7, 2))
+        header = 64 + 64 * 4 + 24  # of .xen_pfn, from its offset on
+        for place, value, text in (
+                (frames, 1 << 40, "frame of number"), (header, 1 << 63, "past the end"), (header, len(core), "past the end"),
+                (header + 8, 24, "cannot be"), (header + 8, 8, "cannot be"), (header + 8, 1 << 63, "past the end"),
+                (header + 64, 1 << 63, "cannot be"), (header + 72, PAGE, "cannot be"), (40, 1 << 63, "past the end"),
+                (40, len(core) - 64, "past the end"), (64 + 64 + 24, 1 << 63, "without physical addresses")):
+            self.refused(core[:place] + struct.pack("<Q", value) + core[place + 8:], text)
+        for place, value in (60, 0), (62, 6), (62, 0xffff):  # e_shnum, e_shstrndx
+            self.refused(core[:place] + struct.pack("<H", value) + core[place + 2:], "without physical addresses")
+        self.refused(core.replace(b".xen_pfn", b".xen_xxx"), "no section says")
+        self.refused(make.xen_core({7: words(7, 1)}, "xen_p2m"), "paravirtualized Xen guest, which is not read; crash")
+        for cut in cases(range(64, core.index(words(7, 1))), "cut Xen cores", 12):
+            self.refused(core[:cut], "")
+
+    def test_saved_guest(self):
+        self.refused(b"Xen saved domain, xl format\n \0 \r".ljust(3 * PAGE, b"\0"), "is a saved Xen guest (xl save)")
+
+
 class PackedLime(Case):
     def test_page_by_page(self):
         for options in ({}, {"level": 0}, {"level": 9, "bits": 15, "memory": 9}, {"bits": 9, "memory": 1},

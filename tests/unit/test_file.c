@@ -87,6 +87,7 @@ TEST(files_that_are_no_memory_are_named)
 		BEGIN(0, "\xcf\xfa\xed\xfe", "a Mach-O file"),
 		BEGIN(0, "QEVM", "dump-guest-memory"),
 		BEGIN(0, "LibvirtQemudSave", "libvirt"),
+		BEGIN(0, "Xen saved domain, xl format\n \0 \r", "xl dump-core"),
 		BEGIN(0, "\xd2\xbe\xd2\xbe", "a VMware snapshot"),
 		BEGIN(0, "\xd2\xbe\xd2\xbe", ".vmem"),
 		BEGIN(0, "\x14\x20\x28\x01", "a Hyper-V saved state"),
