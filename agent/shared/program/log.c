@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "agent/shared/program/clock.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 #include "formats/base/os.h"
 
-#define MESSAGE_MAX 2048
+#define MESSAGE_MAX     2048
+#define LINE_MAX_BROKEN (MESSAGE_MAX * 4) /* with escapes, and over several lines of a terminal */
 
 static const struct {
 	const char *name;  /* in JSON */
@@ -98,7 +100,7 @@ static void write_log(const char *text, size_t len)
 static void put_log_line(const char *line)
 {
 	static const char erase[] = "\r\033[K";
-	char all[sizeof(erase) + MESSAGE_MAX * 2 + sizeof(the_log.status)];
+	char all[sizeof(erase) + LINE_MAX_BROKEN + sizeof(the_log.status)];
 	const bool drawn = the_log.status[0] != '\0';
 	const int n =
 		snprintf(all, sizeof(all), "%s%s\n%s", drawn ? erase : "", line, the_log.status);
@@ -184,12 +186,17 @@ static bool is_level_shown(enum log_level level)
 
 static void show_human(enum log_level level, const char *message)
 {
+	static const char name[] = "ramseal: ";
+	const size_t width = lines_width_of(the_log.config.fd);
+	_cleanup_free_ char *broken = NULL;
 	char line[MESSAGE_MAX * 2];
 	char text[MESSAGE_MAX + 64];
 
-	snprintf(text, sizeof(text), "ramseal: %s%s", levels[level].label, message);
+	snprintf(text, sizeof(text), "%s%s%s", name, levels[level].label, message);
 	text_printable(text, line, sizeof(line));
-	put_log_line(line);
+	if (width != LINES_ENDLESS)
+		broken = lines_broken(line, width, sizeof(name) - 1);
+	put_log_line(broken ? broken : line);
 }
 
 void log_write(enum log_level level, const struct json_field *fields, const char *event,

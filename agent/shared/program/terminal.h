@@ -20,4 +20,7 @@ bool terminal_closes_with_us(void);
 /* Waits for any key in that console. */
 void terminal_wait_for_key(void);
 
+/* How many columns of it a line may fill; 0 if it is no terminal. */
+unsigned terminal_line(int fd);
+
 #endif

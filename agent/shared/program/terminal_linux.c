@@ -33,3 +33,8 @@ bool terminal_closes_with_us(void)
 void terminal_wait_for_key(void)
 {
 }
+
+unsigned terminal_line(int fd)
+{
+	return isatty(fd) ? terminal_columns(fd) : 0;
+}

@@ -59,3 +59,16 @@ void terminal_wait_for_key(void)
 	       !(r.EventType == KEY_EVENT && r.Event.KeyEvent.bKeyDown))
 		;
 }
+
+/*
+ * Not isatty(), which also takes NUL for one. A line as wide as the console is followed by an empty
+ * one: the cursor has gone to the next line before the line feed comes.
+ */
+unsigned terminal_line(int fd)
+{
+	DWORD mode;
+
+	if (!GetConsoleMode((HANDLE)_get_osfhandle(fd), &mode))
+		return 0;
+	return MAX(terminal_columns(fd), 2u) - 1;
+}

@@ -72,15 +72,20 @@ void text_printable(const char *text, char *ret, size_t size)
 	*ret = '\0';
 }
 
-size_t text_columns(const char *text)
+size_t text_columns_of(const char *text, size_t n)
 {
 	size_t ret = 0;
 
 	/* The bytes that go on with a character are 10xxxxxx. */
-	for (; *text; text++)
-		if (((unsigned char)*text & 0xc0) != 0x80)
-			ret += (unsigned char)*text < 0x80 ? 1 : 2;
+	for (size_t i = 0; i < n; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			ret += (unsigned char)text[i] < 0x80 ? 1 : 2;
 	return ret;
+}
+
+size_t text_columns(const char *text)
+{
+	return text_columns_of(text, strlen(text));
 }
 
 void text_tail(const char *text, size_t columns, char *ret, size_t size)

@@ -35,6 +35,7 @@ void text_printable(const char *text, char *ret, size_t size);
  * two, because none is wider (East Asian Width, Unicode Standard Annex 11).
  */
 size_t text_columns(const char *text);
+size_t text_columns_of(const char *text, size_t n); /* of its first bytes */
 
 /*
  * The end of `text` that fits in so many columns, with "..." in front if something was cut. The
