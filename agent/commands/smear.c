@@ -8,6 +8,7 @@
 #include "agent/examine/smear/print.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
 
 static enum status smear_run(struct cli *cli, struct err *e);
 
@@ -15,10 +16,16 @@ struct smear_options {
 	struct identity_options identity;
 	bool json;
 	bool csv;
+	bool full;
+	bool brief;
 	uint64_t pid;
 };
 
 static const struct option_def options[] = {
+	CLI_FLAG(struct smear_options, full, 0, "full",
+		 "print all numbers; the default where stdout is not a terminal"),
+	CLI_FLAG(struct smear_options, brief, 0, "brief",
+		 "print the verdict and what to do about it; the default on a terminal"),
 	CLI_FLAG(struct smear_options, json, 'j', "json", "print one JSON object"),
 	CLI_FLAG(struct smear_options, csv, 0, "csv",
 		 "print a row for each process and pair of states"),
@@ -45,8 +52,8 @@ const struct command command_smear = {
 		 "           have changed in between\n"
 		 "  wrong    what the entry refers to is certainly not in the container, for\n"
 		 "           example because the page file was not copied\n"
-		 "The last line recommends what to do about it. --csv and --mappings give the\n"
-		 "reason for each group of pages, and METHOD.md (in share/doc/ramseal or\n"
+		 "The end recommends what to do about it. --csv and --mappings give the reason\n"
+		 "for each group of pages, and METHOD.md (in share/doc/ramseal or\n"
 		 "agent/examine/smear) explains the reasons.\n"
 		 "\n"
 		 "`ramseal read` judges single pages. A new acquisition has fewer pages at\n"
@@ -92,11 +99,13 @@ static enum status print_smear(const struct smear_options *o, const struct smear
 		smear_print_csv(s, stdout);
 		return ST_OK;
 	}
-	if (!o->json) {
+	if (o->json)
+		return smear_print_json(s, path, stdout, e);
+	if (o->brief || (!o->full && lines_width(stdout) != LINES_ENDLESS))
+		smear_print_short(s, stdout);
+	else
 		smear_print_text(s, stdout);
-		return ST_OK;
-	}
-	return smear_print_json(s, path, stdout, e);
+	return ST_OK;
 }
 
 static bool has_pid(const struct smear *s, uint64_t pid)
@@ -138,6 +147,8 @@ static enum status smear_run(struct cli *cli, struct err *e)
 	struct smear_input in;
 	enum status st;
 
+	if (o->brief && o->full)
+		return err_set(e, ST_USAGE, "--brief and --full contradict each other");
 	if (o->csv && (o->json || mappings))
 		return err_set(e, ST_USAGE, "--csv cannot be combined with --json or --mappings");
 	st = identities_load(&o->identity, &x, e);

@@ -1694,6 +1694,45 @@ TEST(report_says_what_was_measured)
 	tear_down();
 }
 
+/* Whatever is to be said, a terminal of 24 lines has room for it. */
+TEST(brief_text_has_a_dozen_lines)
+{
+	static const uint64_t many[TRUSTS] = { 20000000, 19000000, 18000000 };
+	struct cohort_sums *lived;
+	size_t lines = 0, wide = 0;
+	char *text;
+	FILE *out;
+
+	set_up();
+	put_every_change();
+	measure_ok();
+	lived = &s.cohorts[COHORT_LIVED];
+	memcpy(lived->trust[COPY_IMAGE], many, sizeof(many));
+	s.at[0].copy[COPY_IMAGE].slots[VERDICT_NO_FILE] = 17000000;
+	s.at[0].copy[COPY_IMAGE].frames[VERDICT_OUTSIDE] = 1000000;
+	s.at[0].copy[COPY_IMAGE].older = 1000000;
+	s.total.copy[COPY_IMAGE].state[PTE_UNKNOWN] = 1;
+	s.layout.doubt[0] = 'x';
+	s.slots_doubt = strdup("x");
+	s.cut = s.numbers_unasked = true;
+	out = text_file_open();
+	smear_print_short(&s, out);
+	text = text_file_close(out);
+	for (const char *at = text; *at; at += strcspn(at, "\n") + 1) {
+		lines++;
+		wide += strcspn(at, "\n") > 80;
+	}
+	if (lines > 12 || wide)
+		fail_msg("%zu lines, %zu wide:\n%s", lines, wide, text);
+	CHECK_HAS(text, "safe       35.1 %   20000000  certainly belong there\n");
+	CHECK_HAS(text, "17000000 in page files");
+	CHECK_HAS(text, "in doubt    how entries are to be read; ");
+	CHECK_HAS(text, "usable      0 of 1 processes as they are");
+	CHECK_HAS(text, "a second acquisition is worth it");
+	free(text);
+	tear_down();
+}
+
 TEST(quantiles_are_members)
 {
 	static struct windows w, more;
@@ -1794,6 +1833,7 @@ int main(void)
 		cmocka_unit_test(manifest_may_say_anything),
 		cmocka_unit_test(hostile_tables_end_and_add_up),
 		cmocka_unit_test(report_says_what_was_measured),
+		cmocka_unit_test(brief_text_has_a_dozen_lines),
 		cmocka_unit_test(quantiles_are_members),
 		cmocka_unit_test(quantiles_are_rounded_up_to_a_page_and_tell_windows_apart),
 	};

@@ -117,19 +117,14 @@ static uint64_t missing_of(const struct smear *s, enum copy copy, enum verdict v
 	return sum;
 }
 
-/* Why pages are not in the container: each of those has one of these reasons. */
-static void append_missing(const struct smear *s, enum copy copy,
-			   char ret[static SMEAR_SENTENCE_MAX])
+uint64_t smear_missing(const struct smear *s, enum copy copy, size_t why, const char **ret_text)
 {
-	const struct {
+	static const struct {
 		enum verdict verdict;
 		bool slots;
 		const char *text;
-	} why[] = {
-		{ VERDICT_OUTSIDE, false,
-		  s->still ? "at addresses that the image does not have (it is cut off, or parts "
-			     "of it are not in their places)"
-			   : "at addresses that are no RAM" },
+	} whys[SMEAR_WHYS] = {
+		{ VERDICT_OUTSIDE, false, "at addresses that are no RAM" },
 		{ VERDICT_OUTSIDE, true, "behind the end of their page file" },
 		{ VERDICT_NO_FILE, true, "in page files that the container does not have" },
 		{ VERDICT_UNREADABLE, false, "unreadable" },
@@ -137,14 +132,27 @@ static void append_missing(const struct smear *s, enum copy copy,
 		{ VERDICT_MISSING, false, "not captured" },
 		{ VERDICT_MISSING, true, "not captured of their page file" },
 	};
+
+	*ret_text = whys[why].text;
+	if (s->still && !why)
+		*ret_text = "at addresses that the image does not have (it is cut off, or parts "
+			    "of it are not in their places)";
+	return missing_of(s, copy, whys[why].verdict, whys[why].slots);
+}
+
+/* Why pages are not in the container: each of those has one of these reasons. */
+static void append_missing(const struct smear *s, enum copy copy,
+			   char ret[static SMEAR_SENTENCE_MAX])
+{
 	bool any = false;
 
-	for (size_t i = 0; i < ARRAY_SIZE(why); i++) {
-		const uint64_t n = missing_of(s, copy, why[i].verdict, why[i].slots);
+	for (size_t i = 0; i < SMEAR_WHYS; i++) {
+		const char *text;
+		const uint64_t n = smear_missing(s, copy, i, &text);
 
 		if (!n)
 			continue;
-		append_why(ret, "%s%" PRIu64 " %s", any ? ", " : " Not there: ", n, why[i].text);
+		append_why(ret, "%s%" PRIu64 " %s", any ? ", " : " Not there: ", n, text);
 		any = true;
 	}
 	append_why(ret, "%s", any ? "." : "");
@@ -254,6 +262,7 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy)
 	json_t *o = json_pack("{s:s}", "tables", copy_name(copy));
 	uint64_t trust[TRUSTS];
 	char advice[SMEAR_ADVICE_MAX];
+	struct smear_advice a;
 
 	if (!o)
 		return NULL;
@@ -265,6 +274,11 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy)
 	smear_advice_text(s, copy, advice);
 	if (*advice)
 		json_object_set_new(o, "advice", json_string(advice));
+	smear_advise(s, copy, &a);
+	if (a.processes) {
+		json_object_set_new(o, "processes", json_integer((json_int_t)a.processes));
+		json_object_set_new(o, "usable", json_integer((json_int_t)a.usable));
+	}
 	if (s->n_file_doubts)
 		json_object_set_new(o, "slot_map_doubts", smear_doubts_json(s));
 	if (s->n_numbers)
@@ -334,7 +348,7 @@ static void append_advice(char ret[static SMEAR_ADVICE_MAX], const char *format,
 	va_end(ap);
 }
 
-static const char *again_text(const struct smear *s, const struct smear_advice *a)
+const char *smear_again_text(const struct smear *s, const struct smear_advice *a)
 {
 	if (!a->again)
 		return "a second acquisition is not worth it";
@@ -364,6 +378,6 @@ void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SM
 		append_advice(ret, "%" PRIu64 " page%s of which a flat image has another capture; ",
 			      a.older, a.older == 1 ? "" : "s");
 	append_advice(ret, "%s.",
-		      copy == COPY_IMAGE ? again_text(s, &a)
+		      copy == COPY_IMAGE ? smear_again_text(s, &a)
 					 : "`ramseal smear` says more, by the image's own tables");
 }

@@ -20,8 +20,15 @@
 void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX]);
 
 /*
- * {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "advice":}; NULL if out of
- * memory.
+ * How many pages of processes that lived (of an image: of all) are not in the container for reason
+ * `why`, and the reason in words that follow the number.
+ */
+#define SMEAR_WHYS 7
+uint64_t smear_missing(const struct smear *s, enum copy copy, size_t why, const char **ret_text);
+
+/*
+ * {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "advice":, "processes":,
+ * "usable":}; NULL if out of memory.
  */
 json_t *smear_headline_json(const struct smear *s, enum copy copy);
 
@@ -47,6 +54,9 @@ struct smear_advice {
 };
 
 void smear_advise(const struct smear *s, enum copy copy, struct smear_advice *ret);
+
+/* "a second acquisition is …", by the image's own tables. */
+const char *smear_again_text(const struct smear *s, const struct smear_advice *a);
 
 /*
  * The same in a sentence; "" where there is no advice to give: for an image, or without pages.

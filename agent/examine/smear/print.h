@@ -13,7 +13,11 @@ enum status smear_print_json(const struct smear *s, const char *path, FILE *out,
 /* [{"file":, "why":}]: the swap files none of whose slots is safe. */
 json_t *smear_doubts_json(const struct smear *s);
 
+/* Everything; on a terminal in lines that fit it. */
 void smear_print_text(const struct smear *s, FILE *out);
+
+/* The verdict and what to do about it, in a dozen lines. */
+void smear_print_short(const struct smear *s, FILE *out);
 
 /* A row for each process, pair of copies and pair of states; the first line names the columns. */
 void smear_print_csv(const struct smear *s, FILE *out);

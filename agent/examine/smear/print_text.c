@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "agent/shared/program/clock.h"
+#include "agent/shared/program/lines.h"
+#include "agent/shared/program/table.h"
 #include "agent/shared/program/text.h"
 
 /* "12.345 s", "3.2 ms", "810 ns". */
@@ -29,8 +31,8 @@ static void print_slots(const struct window_summary *w, FILE *out)
 	smear_duration(w->median, median);
 	smear_duration(w->p95, p95);
 	smear_duration(w->max, max);
-	fprintf(out, "image, to the slot of %" PRIu64 " pages: window %s, %s, %s\n", w->pages,
-		median, p95, max);
+	lines_print(out, 4, "image, to the slot of %" PRIu64 " pages: window %s, %s, %s", w->pages,
+		    median, p95, max);
 }
 
 /* Trust is of those that lived. */
@@ -46,27 +48,28 @@ static void print_copy(const struct smear *s, enum copy copy, FILE *out)
 	smear_duration(c->window[WINDOW_FRAMES].median, median);
 	smear_duration(c->window[WINDOW_FRAMES].p95, p95);
 	smear_duration(c->window[WINDOW_FRAMES].max, max);
-	fprintf(out,
-		"%-7s %9" PRIu64 " %9" PRIu64 " (%s) %9" PRIu64 " (%s) %9" PRIu64
-		" (%s)   window %s, %s, %s\n",
-		copy_name(copy), c->tables, trust[TRUST_SAFE], share[TRUST_SAFE],
-		trust[TRUST_AT_RISK], share[TRUST_AT_RISK], trust[TRUST_WRONG], share[TRUST_WRONG],
-		median, p95, max);
+	lines_print(out, 8,
+		    "%-7s %9" PRIu64 " %9" PRIu64 " (%s) %9" PRIu64 " (%s) %9" PRIu64
+		    " (%s)   window %s, %s, %s",
+		    copy_name(copy), c->tables, trust[TRUST_SAFE], share[TRUST_SAFE],
+		    trust[TRUST_AT_RISK], share[TRUST_AT_RISK], trust[TRUST_WRONG],
+		    share[TRUST_WRONG], median, p95, max);
 }
+
+/* A number and a name for each state, change or verdict. */
+#define COUNTS_MAX 2048
 
 static void print_counts(const char *label, const char *(*name)(size_t), const uint64_t *counts,
 			 size_t n, FILE *out)
 {
-	bool any = false;
+	char list[COUNTS_MAX];
+	size_t len = 0;
 
-	fprintf(out, "%-14s", label);
-	for (size_t i = 0; i < n; i++) {
-		if (!counts[i])
-			continue;
-		fprintf(out, "%s %" PRIu64 " %s", any ? "," : "", counts[i], name(i));
-		any = true;
-	}
-	fprintf(out, "%s\n", any ? "" : " none");
+	for (size_t i = 0; i < n && len < sizeof(list); i++)
+		if (counts[i])
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%" PRIu64 " %s",
+						len ? ", " : "", counts[i], name(i));
+	lines_print(out, 15, "%-14s %s", label, len ? list : "none");
 }
 
 static const char *name_of_change(size_t i)
@@ -104,60 +107,76 @@ static int compare_badness(const void *a, const void *b)
 #define WORST_SHOWN 10
 
 /* Of an image: what is there of it, and what is not. */
-static void print_space_of_image(const struct smear_space *s, FILE *out)
+static const struct table_column image_columns[] = {
+	{ "    PID", 7, 0 },     { "name", -16, 0 },    { "in the image", 12, 0 },
+	{ "missing", 9, 0 },     { "not known", 9, 0 }, { "resident", 9, 2 },
+	{ "transition", 10, 3 }, { "paged out", 9, 1 },
+};
+
+static void print_space_of_image(const struct smear_space *s, struct table *t)
 {
 	const struct copy_sums *c = &s->copy[COPY_IMAGE];
 	uint64_t trust[TRUSTS];
-	char name[64];
 
 	copy_trust(c, trust);
-	text_printable(s->id.listed ? s->id.name : "(not listed)", name, sizeof(name));
-	fprintf(out,
-		"%7" PRIu32 " %-16s %12" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
-		" %9" PRIu64 "\n",
-		s->id.pid, name, copy_not_applicable(c), trust[TRUST_WRONG], trust[TRUST_AT_RISK],
-		c->state[PTE_VALID] + c->state[PTE_PROT_NONE], c->state[PTE_TRANSITION],
-		c->state[PTE_PAGE_FILE] + c->state[PTE_SWAP] + c->state[PTE_COMPRESSED]);
+	table_cell(t, "%" PRIu64, copy_not_applicable(c));
+	table_cell(t, "%" PRIu64, trust[TRUST_WRONG]);
+	table_cell(t, "%" PRIu64, trust[TRUST_AT_RISK]);
 }
 
-static void print_smear_space(const struct smear_space *s, FILE *out)
-{
-	const struct copy_sums *c = &s->copy[COPY_IMAGE];
-	const uint64_t *state = c->state;
-	char name[64], share[16];
-	uint64_t trust[TRUSTS];
+static const struct table_column space_columns[] = {
+	{ "    PID", 7, 0 },     { "name", -16, 0 },    { "fate", -5, 1 },  { "safe", 9, 0 },
+	{ "at risk", 9, 0 },     { "wrong", 9, 0 },     { "safe %", 8, 0 }, { "resident", 9, 3 },
+	{ "transition", 10, 4 }, { "paged out", 9, 2 },
+};
 
-	copy_trust(c, trust);
+static void print_smear_space(const struct smear_space *s, struct table *t)
+{
+	uint64_t trust[TRUSTS];
+	char share[16];
+
+	copy_trust(&s->copy[COPY_IMAGE], trust);
 	smear_percent(trust[TRUST_SAFE], trust_sum(trust), share);
+	table_cell(t, "%s", fate_name(s->id.fate));
+	table_cell(t, "%" PRIu64, trust[TRUST_SAFE]);
+	table_cell(t, "%" PRIu64, trust[TRUST_AT_RISK]);
+	table_cell(t, "%" PRIu64, trust[TRUST_WRONG]);
+	table_cell(t, "%s", share);
+}
+
+static void print_worst_row(const struct smear_space *s, bool still, struct table *t)
+{
+	const uint64_t *state = s->copy[COPY_IMAGE].state;
+	char name[64];
+
 	text_printable(s->id.listed ? s->id.name : "(not listed)", name, sizeof(name));
-	fprintf(out,
-		"%7" PRIu32 " %-16s %-5s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8s %9" PRIu64
-		" %9" PRIu64 " %9" PRIu64 "\n",
-		s->id.pid, name, fate_name(s->id.fate), trust[TRUST_SAFE], trust[TRUST_AT_RISK],
-		trust[TRUST_WRONG], share, state[PTE_VALID] + state[PTE_PROT_NONE],
-		state[PTE_TRANSITION],
-		state[PTE_PAGE_FILE] + state[PTE_SWAP] + state[PTE_COMPRESSED]);
+	table_cell(t, "%" PRIu32, s->id.pid);
+	table_cell(t, "%s", name);
+	(still ? print_space_of_image : print_smear_space)(s, t);
+	table_cell(t, "%" PRIu64, state[PTE_VALID] + state[PTE_PROT_NONE]);
+	table_cell(t, "%" PRIu64, state[PTE_TRANSITION]);
+	table_cell(t, "%" PRIu64, state[PTE_PAGE_FILE] + state[PTE_SWAP] + state[PTE_COMPRESSED]);
 }
 
 static void print_worst(const struct smear *s, FILE *out)
 {
 	const struct smear_space **order = calloc(MAX(s->count, 1), sizeof(*order));
+	struct table t;
 
 	for (size_t i = 0; order && i < s->count; i++)
 		order[i] = &s->at[i];
 	if (order)
 		qsort(order, s->count, sizeof(const struct smear_space *), compare_badness);
+	fputs(s->still ? "\nProcesses with the most missing pages, by the image's tables\n"
+		       : "\nWorst processes, by the image's tables (pages)\n",
+	      out);
 	if (s->still)
-		fprintf(out, "\nProcesses with the most missing pages, by the image's tables\n    "
-			     "PID name             in the image   missing not known  resident "
-			     "transition paged out\n");
+		table_begin(&t, out, image_columns, ARRAY_SIZE(image_columns));
 	else
-		fprintf(out,
-			"\nWorst processes, by the image's tables (pages)\n"
-			"    PID name             fate       safe   at risk     wrong   safe %%  "
-			"resident transition paged out\n");
+		table_begin(&t, out, space_columns, ARRAY_SIZE(space_columns));
 	for (size_t i = 0; order && i < MIN(s->count, (size_t)WORST_SHOWN); i++)
-		(s->still ? print_space_of_image : print_smear_space)(order[i], out);
+		print_worst_row(order[i], s->still, &t);
+	table_end(&t);
 	free(order);
 }
 
@@ -166,8 +185,8 @@ static void print_slots_doubt(const struct smear *s, FILE *out)
 	char why[ERR_MESSAGE_MAX];
 
 	text_printable(s->slots_doubt, why, sizeof(why));
-	fprintf(out, "no slot%s is called safe: %s\n",
-		s->slots_doubt_looked ? " that was not looked up in the swap cache" : "", why);
+	lines_print(out, 2, "no slot%s is called safe: %s",
+		    s->slots_doubt_looked ? " that was not looked up in the swap cache" : "", why);
 }
 
 static void print_file_doubts(const struct smear *s, FILE *out)
@@ -177,9 +196,10 @@ static void print_file_doubts(const struct smear *s, FILE *out)
 	for (size_t i = 0; i < s->n_file_doubts; i++) {
 		text_printable(s->file_doubts[i].file, file, sizeof(file));
 		text_printable(s->file_doubts[i].why, why, sizeof(why));
-		fprintf(out,
+		lines_print(
+			out, 2,
 			"no slot of %s is called safe, because it is not known which part of the "
-			"file each slot is: %s\n",
+			"file each slot is: %s",
 			file, why);
 	}
 }
@@ -190,7 +210,7 @@ static void print_numbers(const struct smear *s, FILE *out)
 
 	for (size_t i = 0; i < s->n_numbers; i++) {
 		smear_number_text(&s->numbers[i], text);
-		fprintf(out, "%s\n", text);
+		lines_print(out, 2, "%s", text);
 	}
 }
 
@@ -201,10 +221,10 @@ static void print_layout_doubts(const struct smear *s, FILE *out)
 
 	text_printable(s->layout.doubt, doubt, sizeof(doubt));
 	if (*doubt)
-		fprintf(out, "in doubt: %s\n", doubt);
+		lines_print(out, 2, "in doubt: %s", doubt);
 	smear_unknown_text(s, unknown);
 	if (*unknown)
-		fprintf(out, "%s\n", unknown);
+		lines_print(out, 2, "%s", unknown);
 }
 
 /* What is not in the headline, and why, by the image's tables. */
@@ -222,11 +242,11 @@ static void print_apart(const struct smear *s, FILE *out)
 		const uint64_t *trust = x->trust[COPY_IMAGE];
 
 		if (x->spaces)
-			fprintf(out,
-				"apart: %zu %s: %" PRIu64 " safe, %" PRIu64 " at risk, %" PRIu64
-				" wrong\n",
-				x->spaces, text[g], trust[TRUST_SAFE], trust[TRUST_AT_RISK],
-				trust[TRUST_WRONG]);
+			lines_print(out, 2,
+				    "apart: %zu %s: %" PRIu64 " safe, %" PRIu64 " at risk, %" PRIu64
+				    " wrong",
+				    x->spaces, text[g], trust[TRUST_SAFE], trust[TRUST_AT_RISK],
+				    trust[TRUST_WRONG]);
 	}
 }
 
@@ -237,9 +257,10 @@ static void print_comparison(const struct smear *s, FILE *out)
 
 	fprintf(out, "table pages: %" PRIu64 " kept, %" PRIu64 " freed, %" PRIu64 " created\n\n",
 		t->tables.kept, t->tables.freed, t->tables.created);
-	fprintf(out, "copy       tables      safe           at risk             wrong   "
-		     "(4 KiB pages of processes that lived; window to the frame, of all: median, "
-		     "95th percentile, maximum)\n");
+	lines_print(out, 8,
+		    "copy       tables      safe           at risk             wrong   "
+		    "(4 KiB pages of processes that lived; window to the frame, of all: median, "
+		    "95th percentile, maximum)");
 	for (size_t c = 0; c < COPIES; c++)
 		print_copy(s, (enum copy)c, out);
 	print_slots(&t->copy[COPY_IMAGE].window[WINDOW_SLOTS], out);
@@ -257,21 +278,23 @@ void smear_print_text(const struct smear *s, FILE *out)
 
 	smear_sentence(s, COPY_IMAGE, sentence);
 	if (s->still && !s->count) {
-		fprintf(out, "%s\n", sentence);
+		lines_print(out, 0, "%s", sentence);
 		return;
 	}
 	text_printable(s->layout.reason, reason, sizeof(reason));
 	if (s->still)
 		fprintf(out, "%zu address spaces of an image\n", s->count);
 	else
-		fprintf(out,
-			"%zu address spaces: %zu lived, %zu ended, %zu born between the passes\n",
-			s->count, s->fates[FATE_LIVED], s->fates[FATE_ENDED], s->fates[FATE_BORN]);
-	fprintf(out, "entries of %s, layout %s (%s)\n", discover_os_name(s->spaces.os),
-		s->layout.name, reason);
+		lines_print(out, 2,
+			    "%zu address spaces: %zu lived, %zu ended, %zu born between the passes",
+			    s->count, s->fates[FATE_LIVED], s->fates[FATE_ENDED],
+			    s->fates[FATE_BORN]);
+	lines_print(out, 2, "entries of %s, layout %s (%s)", discover_os_name(s->spaces.os),
+		    s->layout.name, reason);
 	print_layout_doubts(s, out);
 	if (s->store >= 0)
-		fprintf(out, "page file %d is the compression store (%s)\n", s->store, s->store_by);
+		lines_print(out, 2, "page file %d is the compression store (%s)", s->store,
+			    s->store_by);
 	if (s->still)
 		fprintf(out, "table pages: %" PRIu64 "\n\n", t->copy[COPY_IMAGE].tables);
 	else
@@ -279,23 +302,27 @@ void smear_print_text(const struct smear *s, FILE *out)
 	print_counts("image states", name_of_state, t->copy[COPY_IMAGE].state, PTE_STATES, out);
 	print_counts("image frames", name_of_verdict, t->copy[COPY_IMAGE].frames, VERDICTS, out);
 	print_counts("image slots", name_of_verdict, t->copy[COPY_IMAGE].slots, VERDICTS, out);
-	fprintf(out,
-		"named by several entries: %" PRIu64 " of %" PRIu64 " frames, %" PRIu64
-		" of %" PRIu64 " slots\n",
-		s->frames.several, s->frames.named, s->slots.several, s->slots.named);
+	lines_print(out, 2,
+		    "named by several entries: %" PRIu64 " of %" PRIu64 " frames, %" PRIu64
+		    " of %" PRIu64 " slots",
+		    s->frames.several, s->frames.named, s->slots.several, s->slots.named);
 	if (s->slots_doubt)
 		print_slots_doubt(s, out);
 	print_file_doubts(s, out);
 	if (s->clock_steps && !s->still)
-		fprintf(out,
-			"the machine's counter went back %" PRIu64 " times, by %.3f s in all: what "
-			"is called safe does not depend on it, windows are right to %u ms\n",
-			s->clock_steps, (double)s->clock_back_ns / 1e9,
-			(unsigned)(CLOCK_SLACK_NS / 1000000));
+		lines_print(out, 2,
+			    "the machine's counter went back %" PRIu64
+			    " times, by %.3f s in all: what "
+			    "is called safe does not depend on it, windows are right to %u ms",
+			    s->clock_steps, (double)s->clock_back_ns / 1e9,
+			    (unsigned)(CLOCK_SLACK_NS / 1000000));
 	print_numbers(s, out);
 	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)
 		fprintf(out, "not all tables are in these numbers\n");
 	print_worst(s, out);
 	smear_advice_text(s, COPY_IMAGE, advice);
-	fprintf(out, "\n%s\n%s%s", sentence, advice, *advice ? "\n" : "");
+	fputc('\n', out);
+	lines_put(out, lines_text_width(out), 0, sentence);
+	if (*advice)
+		lines_put(out, lines_text_width(out), 0, advice);
 }

@@ -59,6 +59,16 @@ static void break_word(struct breaking *b, const char *word, size_t blanks, size
 	b->begun = true;
 }
 
+/* Up to the next blank; "12 %" is one word. */
+static size_t word_length(const char *text)
+{
+	size_t n = strcspn(text, " ");
+
+	if (text[n] == ' ' && text[n + 1] == '%')
+		n += 1 + strcspn(text + n + 1, " ");
+	return n;
+}
+
 static size_t count_words(const char *text)
 {
 	size_t n = 0;
@@ -77,7 +87,7 @@ char *lines_broken(const char *text, size_t width, size_t indent)
 	if (!ret)
 		return NULL;
 	while (*text) {
-		const size_t blanks = strspn(text, " "), n = strcspn(text + blanks, " ");
+		const size_t blanks = strspn(text, " "), n = word_length(text + blanks);
 
 		if (!n)
 			break; /* blanks at the end */
