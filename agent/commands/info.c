@@ -17,6 +17,7 @@
 #include "agent/shared/container/tally.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 
 static enum status info_run(struct cli *cli, struct err *e);
@@ -24,9 +25,15 @@ static enum status info_run(struct cli *cli, struct err *e);
 struct info_options {
 	struct identity_options identity;
 	bool json;
+	bool full;
+	bool brief;
 };
 
 static const struct option_def options[] = {
+	CLI_FLAG(struct info_options, full, 0, "full",
+		 "print all that is known; the default where stdout is not a terminal"),
+	CLI_FLAG(struct info_options, brief, 0, "brief",
+		 "print what matters most, in a dozen lines; the default on a terminal"),
 	CLI_FLAG(struct info_options, json, 'j', "json", "print one JSON object"),
 	CLI_GROUP(struct info_options, identity, &identity_option_group),
 };
@@ -35,7 +42,8 @@ const struct command command_info = {
 	.name = "info",
 	.group = GROUP_EVIDENCE,
 	.summary = "show what is in a container",
-	.examples = { { "Show machine, streams, pages and processes", "%s info host.rsz" },
+	.examples = { { "Show whether it is whole, and of what machine", "%s info host.rsz" },
+		      { "Show machine, streams, pages and processes", "%s info --full host.rsz" },
 		      { "Print the same as JSON", "%s info --json host.rsz" },
 		      { "Look into a container on another machine",
 			"ssh collector cat host.rsz | %s info -" } },
@@ -410,6 +418,112 @@ static void info_print_text(struct container *c, json_t *doc, const struct conta
 	info_print_spaces(doc);
 }
 
+/*
+ * Brief text: what decides what to do with it.
+ */
+
+static void brief_print_state(json_t *doc, const struct rsz_scan_result *end)
+{
+	const char *why = json_string_value(json_object_get(doc, "message"));
+	json_t *outcome = json_object_get(doc, "outcome");
+
+	if (end->end != RSZ_END_SEALED) {
+		info_print_state(doc, end);
+	} else {
+		print_row("state", "sealed%s, %" PRIu64 " records; the acquisition: %s",
+			  json_object_get(doc, "sealed_later") ? " later" : "", end->records,
+			  outcome ? json_string_value(outcome) : "did not finish");
+		print_row("root", "%s", json_string_value(json_object_get(doc, "root")));
+	}
+	if (why && *why)
+		print_row("", "%.240s", why);
+}
+
+/* In numbers, if there are any; else as it is said. */
+static void brief_print_trust(json_t *doc)
+{
+	static const char *const keys[] = { "safe", "at-risk", "wrong" };
+	json_t *smear = json_object_get(doc, "smear");
+	double pages[ARRAY_SIZE(keys)], all = 0;
+
+	if (!smear)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		pages[i] = (double)json_integer_value(json_object_get(smear, keys[i]));
+		all += pages[i];
+	}
+	if (all > 0)
+		print_row("trust",
+			  "%.1f %% of the user pages are safe, %.1f %% at risk, %.1f %% not here, "
+			  "by the page tables read before the memory; `ramseal smear` says more",
+			  100 * pages[0] / all, 100 * pages[1] / all, 100 * pages[2] / all);
+	else
+		print_row("trust", "%s", info_text_at(doc, "smear", "sentence"));
+}
+
+static uint64_t info_pages(json_t *doc, const char *state)
+{
+	return (uint64_t)json_integer_value(json_object_get(json_object_get(doc, "pages"), state));
+}
+
+static void brief_print_memory(struct container *c, json_t *doc, const struct container_sums *s)
+{
+	char captured[TEXT_SIZE_MAX], stored[TEXT_SIZE_MAX];
+	uint32_t memory;
+	size_t files = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		files += rsz_reader_stream(c->reader, i)->kind == RSZ_KIND_PAGEFILE;
+	if (container_find_kind(c, RSZ_KIND_MEMORY, &memory, NULL) || memory >= s->count)
+		return;
+	text_size(content_bytes(&s->streams[memory]), captured);
+	text_size(s->streams[memory].stored, stored);
+	print_row("memory",
+		  "%s in %s, read within %.3f s; pages: %" PRIu64 " unreadable, %" PRIu64
+		  " skipped, %" PRId64 " missing",
+		  captured, stored,
+		  (double)(s->streams[memory].end - s->streams[memory].start) / 1e9,
+		  info_pages(doc, "unreadable"), info_pages(doc, "skipped"),
+		  (int64_t)json_integer_value(json_object_get(doc, "missing_pages")));
+	if (files)
+		print_row("", "and %zu page file%s or swap area%s", files, files == 1 ? "" : "s",
+			  files == 1 ? "" : "s");
+}
+
+static bool differing_processes(json_t *doc)
+{
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "processes_compared"), i,
+			   o) if (!json_is_true(json_object_get(o, "agree"))) return true;
+	return false;
+}
+
+static void info_print_brief(struct container *c, json_t *doc, const struct container_sums *s,
+			     const struct origin *o)
+{
+	const char *begun = json_string_value(json_object_get(doc, "begun"));
+
+	brief_print_state(doc, &s->end);
+	brief_print_trust(doc);
+	if (differing_processes(doc))
+		print_processes(doc);
+	info_print_host(o);
+	/* "2015-01-01T01:00:00", and the rest of a second */
+	print_row("begun", "%.19s%s by %s, from %s", begun ? begun : "at an unknown time",
+		  begun ? "Z" : "", json_string_value(json_object_get(doc, "written_by")),
+		  info_text_at(doc, "source", "name"));
+	brief_print_memory(c, doc, s);
+	print_row("more",
+		  "--full: kernel, streams, ranges, processes; `ramseal verify` checks the hashes");
+}
+
+static bool is_brief(const struct info_options *o)
+{
+	return o->brief || (!o->full && lines_width(stdout) != LINES_ENDLESS);
+}
+
 /* What the manifest says beyond its first and last line. */
 static enum status put_lines(json_t *doc, struct container *c, json_t *lines,
 			     const struct container_sums *sums, struct origin *o, struct err *e)
@@ -431,7 +545,7 @@ static enum status print_info(struct cli *cli, struct container *c, json_t *line
 	if (!st && o->json)
 		st = json_print(json_incref(doc), JSON_INDENT(1), e);
 	else if (!st)
-		info_print_text(c, doc, sums, &origin);
+		(is_brief(o) ? info_print_brief : info_print_text)(c, doc, sums, &origin);
 	json_decref(doc);
 	return st;
 }
@@ -456,8 +570,11 @@ static enum status info_run(struct cli *cli, struct err *e)
 	_cleanup_identities_ struct age_identities *x = NULL;
 	struct container_sums sums = { 0 };
 	struct container c;
-	enum status st = identities_load(&o->identity, &x, e);
+	enum status st = ST_OK;
 
+	if (o->brief && o->full)
+		return cli_usage(cli, e, "--brief and --full contradict each other");
+	st = identities_load(&o->identity, &x, e);
 	if (!st)
 		cage_command(cli, false);
 	if (!st)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 
 void print_row(const char *label, const char *fmt, ...)
@@ -17,7 +18,7 @@ void print_row(const char *label, const char *fmt, ...)
 	vsnprintf(value, sizeof(value), fmt, ap);
 	va_end(ap);
 	text_printable(value, shown, sizeof(shown));
-	printf("%-12s %s\n", label, shown);
+	lines_print(stdout, 13, "%-12s %s", label, shown);
 }
 
 void info_copy_keys(json_t *to, const json_t *from, const char *const *keys)

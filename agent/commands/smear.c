@@ -148,7 +148,7 @@ static enum status smear_run(struct cli *cli, struct err *e)
 	enum status st;
 
 	if (o->brief && o->full)
-		return err_set(e, ST_USAGE, "--brief and --full contradict each other");
+		return cli_usage(cli, e, "--brief and --full contradict each other");
 	if (o->csv && (o->json || mappings))
 		return err_set(e, ST_USAGE, "--csv cannot be combined with --json or --mappings");
 	st = identities_load(&o->identity, &x, e);

@@ -262,7 +262,6 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy)
 	json_t *o = json_pack("{s:s}", "tables", copy_name(copy));
 	uint64_t trust[TRUSTS];
 	char advice[SMEAR_ADVICE_MAX];
-	struct smear_advice a;
 
 	if (!o)
 		return NULL;
@@ -274,11 +273,6 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy)
 	smear_advice_text(s, copy, advice);
 	if (*advice)
 		json_object_set_new(o, "advice", json_string(advice));
-	smear_advise(s, copy, &a);
-	if (a.processes) {
-		json_object_set_new(o, "processes", json_integer((json_int_t)a.processes));
-		json_object_set_new(o, "usable", json_integer((json_int_t)a.usable));
-	}
 	if (s->n_file_doubts)
 		json_object_set_new(o, "slot_map_doubts", smear_doubts_json(s));
 	if (s->n_numbers)

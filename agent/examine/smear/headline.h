@@ -27,8 +27,8 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 uint64_t smear_missing(const struct smear *s, enum copy copy, size_t why, const char **ret_text);
 
 /*
- * {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "advice":, "processes":,
- * "usable":}; NULL if out of memory.
+ * {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "advice":}; NULL if out of
+ * memory.
  */
 json_t *smear_headline_json(const struct smear *s, enum copy copy);
 
