@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
 
@@ -73,13 +74,13 @@ void check_link_print(const struct check_link *l, uint64_t reading)
 	text_size(l->speed.rate, rate);
 	text_size(l->speed.bytes, size);
 	text_duration(sending_seconds(l), time);
-	printf("link: %s/s as measured over %s; sending takes about %s%s\n", rate, size, time,
-	       unless);
+	lines_print(stdout, 4, "link: %s/s as measured over %s; sending takes about %s%s", rate,
+		    size, time, unless);
 	if (reading == UINT64_MAX)
 		return;
 	text_duration(acquiring_seconds(l, reading), time);
-	printf("acquisition: about %s%s; %s takes longest\n", time, unless,
-	       sending_seconds(l) > reading ? "sending" : "reading the memory");
+	lines_print(stdout, 4, "acquisition: about %s%s; %s takes longest", time, unless,
+		    sending_seconds(l) > reading ? "sending" : "reading the memory");
 }
 
 void check_link_json(const struct check_link *l, uint64_t reading, json_t *to)

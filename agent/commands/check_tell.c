@@ -5,6 +5,7 @@
 #include "agent/commands/check_internal.h"
 #include "agent/commands/commands.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 
 enum output_room check__room(const struct check *c)
@@ -106,14 +107,15 @@ static void print_source(const struct check *c)
 
 	text_size(c->memory_bytes, size);
 	text_printable(info->path, path, sizeof(path));
-	printf("memory: %s in %zu range%s, from %s (%s)\n", size, info->maps[0].ranges.count,
-	       info->maps[0].ranges.count == 1 ? "" : "s", info->source, path);
+	lines_print(stdout, 4, "memory: %s in %zu range%s, from %s (%s)", size,
+		    info->maps[0].ranges.count, info->maps[0].ranges.count == 1 ? "" : "s",
+		    info->source, path);
 	if (!c->probe.rate)
 		return;
 	text_size(c->probe.rate, rate);
 	text_duration(check_seconds(c), time);
 	text_size(c->probe.pages * PAGE_SIZE, size);
-	printf("time: %s at least, at %s/s as measured over %s\n", time, rate, size);
+	lines_print(stdout, 4, "time: %s at least, at %s/s as measured over %s", time, rate, size);
 }
 
 static void print_output(const struct check *c)
@@ -123,21 +125,22 @@ static void print_output(const struct check *c)
 
 	text_printable(c->output ? c->output : "stdout", path, sizeof(path));
 	text_size(c->room, room);
-	printf("output: %s", path);
-	if (c->room != ROOM_UNKNOWN)
-		printf(", room for %s", room);
-	putchar('\n');
+	lines_print(stdout, 4, "output: %s%s%s", path, c->room != ROOM_UNKNOWN ? ", room for " : "",
+		    c->room != ROOM_UNKNOWN ? room : "");
 	text_size(c->need.likely, likely);
 	text_size(c->need.most, most);
 	text_size(check_sample_bytes(c), sample);
 	if (c->need.likely)
-		printf("size: about %s, estimated from a sample of %s; %s if nothing compresses\n",
-		       likely, sample, most);
+		lines_print(
+			stdout, 4,
+			"size: about %s, estimated from a sample of %s; %s if nothing compresses",
+			likely, sample, most);
 	else if (c->memory_bytes)
-		printf("size: %s if nothing compresses\n", most);
+		lines_print(stdout, 4, "size: %s if nothing compresses", most);
 	if (c->to.count)
-		printf("encrypted: for %zu recipient%s; the size is that of what is encrypted\n",
-		       c->to.count, c->to.count == 1 ? "" : "s");
+		lines_print(stdout, 4,
+			    "encrypted: for %zu recipient%s; the size is that of what is encrypted",
+			    c->to.count, c->to.count == 1 ? "" : "s");
 }
 
 void check__print(const struct check *c, bool starts, enum status st)
@@ -147,13 +150,13 @@ void check__print(const struct check *c, bool starts, enum status st)
 	if (c->source)
 		print_source(c);
 	text_size(c->pagefile_bytes, size);
-	printf("page files: %zu, %s\n", c->pagefiles.count, size);
+	lines_print(stdout, 4, "page files: %zu, %s", c->pagefiles.count, size);
 	print_output(c);
 	if (c->link.network)
 		check_link_print(&c->link, check_seconds(c));
 	for (size_t i = 0; i < c->findings.count; i++) {
 		text_printable(c->findings.at[i].text.message, path, sizeof(path));
-		printf("%s: %s\n", c->findings.at[i].st ? "no" : "note", path);
+		lines_print(stdout, 4, "%s: %s", c->findings.at[i].st ? "no" : "note", path);
 	}
 	puts(!starts ? "acquire would not start"
 	     : st    ? "acquire would start, but would probably fill the disk"

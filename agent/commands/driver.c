@@ -16,6 +16,7 @@
 #include "agent/commands/driver_internal.h"
 #include "agent/shared/output/cage_command.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 
 static enum status driver_run(struct cli *cli, struct err *e);
@@ -238,33 +239,35 @@ static void print_signer(const json_t *s)
 	const char *name = json_string_value(json_object_get(s, "name"));
 
 	text_printable(name ? name : "unnamed", text, sizeof(text));
-	printf("signature: %s (%s%s%s%s)\n", text, json_string_value(json_object_get(s, "class")),
-	       json_is_true(json_object_get(s, "nested")) ? ", nested" : "",
-	       json_is_true(json_object_get(s, "whql")) ? ", usage 1.3.6.1.4.1.311.10.3.5" : "",
-	       json_is_true(json_object_get(s, "attestation")) ? ", usage 1.3.6.1.4.1.311.10.3.5.1"
-							       : "");
+	lines_print(
+		stdout, 4, "signature: %s (%s%s%s%s)", text,
+		json_string_value(json_object_get(s, "class")),
+		json_is_true(json_object_get(s, "nested")) ? ", nested" : "",
+		json_is_true(json_object_get(s, "whql")) ? ", usage 1.3.6.1.4.1.311.10.3.5" : "",
+		json_is_true(json_object_get(s, "attestation")) ? ", usage 1.3.6.1.4.1.311.10.3.5.1"
+								: "");
 	for (size_t i = 1; i < json_array_size(chain); i++) {
 		text_printable(json_string_value(json_array_get(chain, i)), text, sizeof(text));
-		printf("  issued by: %s\n", text);
+		lines_print(stdout, 4, "  issued by: %s", text);
 	}
 	text_printable(root ? root : "unknown", text, sizeof(text));
-	printf("  root: %s\n", text);
-	printf("  time stamp: %s\n", time ? time : "none");
-	printf("  over this file: %s, by its %s\n",
-	       json_is_null(covers)   ? "not checked"
-	       : json_is_true(covers) ? "yes"
-				      : "no",
-	       json_string_value(json_object_get(s, "digest")));
+	lines_print(stdout, 4, "  root: %s", text);
+	lines_print(stdout, 4, "  time stamp: %s", time ? time : "none");
+	lines_print(stdout, 4, "  over this file: %s, by its %s",
+		    json_is_null(covers)   ? "not checked"
+		    : json_is_true(covers) ? "yes"
+					   : "no",
+		    json_string_value(json_object_get(s, "digest")));
 }
 
 static void print_published(const json_t *published)
 {
 	if (json_is_object(published))
-		printf("published: %s of %s\n",
-		       json_string_value(json_object_get(published, "path")),
-		       json_string_value(json_object_get(published, "repository")));
+		lines_print(stdout, 4, "published: %s of %s",
+			    json_string_value(json_object_get(published, "path")),
+			    json_string_value(json_object_get(published, "repository")));
 	else
-		puts("published: not a file that ramseal knows its authors to have published");
+		puts("published: not a file that its authors published, as far as is known");
 }
 
 static void print_inspection(const struct inspection *i)
@@ -278,9 +281,10 @@ static void print_inspection(const struct inspection *i)
 	size_t k;
 
 	text_printable(json_string_value(json_object_get(i->driver, "path")), text, sizeof(text));
-	printf("%s: %s%s\n", text, version ? "WinPmem " : "a version that is not known",
-	       version ? version : "");
-	printf("SHA-256: %s\n", json_string_value(json_object_get(i->driver, "sha256")));
+	lines_print(stdout, 4, "%s: %s%s", text,
+		    version ? "WinPmem " : "a version that is not known", version ? version : "");
+	lines_print(stdout, 4, "SHA-256: %s",
+		    json_string_value(json_object_get(i->driver, "sha256")));
 	print_published(json_object_get(i->driver, "published"));
 	json_array_foreach(signers, k, one) print_signer(one);
 	if (!json_array_size(signers))
@@ -290,18 +294,18 @@ static void print_inspection(const struct inspection *i)
 	json_array_foreach(reasons, k, one)
 	{
 		text_printable(json_string_value(json_object_get(one, "text")), text, sizeof(text));
-		printf("note: %s\n", text);
+		lines_print(stdout, 4, "note: %s", text);
 	}
 	problems = ci_problems(i->ci);
 	json_array_foreach(problems, k, one)
 	{
 		text_printable(json_string_value(one), text, sizeof(text));
-		printf("not read: %s\n", text);
+		lines_print(stdout, 4, "not read: %s", text);
 	}
 	json_decref(problems);
 	driver_forecast_text(i->forecast, &line);
 	text_printable(line.message, text, sizeof(text));
-	printf("forecast: %s\n", text);
+	lines_print(stdout, 4, "forecast: %s", text);
 }
 
 static enum status print_inspection_json(const struct inspection *i, struct err *e)

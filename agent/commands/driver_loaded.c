@@ -5,6 +5,7 @@
 #include "agent/collect/acquire/driver_forecast.h"
 #include "agent/collect/host/driver_windows.h"
 #include "agent/commands/driver_internal.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
 
 static json_t *driver_entry_json(const struct winpmem_entry *x)
@@ -27,14 +28,14 @@ static enum status driver_print_json(const struct winpmem_entries *l, struct err
 
 static void print_entry(const struct winpmem_entry *x)
 {
-	printf("%s: %s%s\n", x->name,
-	       x->running   ? "loaded"
-	       : x->service ? "a service that is not running"
-			    : "a folder without a service",
-	       x->in_use ? ", in use by a running ramseal"
-	       : x->kept
-		       ? ", left on purpose (\"ramseal driver unload\" removes it)"
-		       : ", left by a run that was killed (\"ramseal driver cleanup\" removes it)");
+	lines_print(stdout, 4, "%s: %s%s", x->name,
+		    x->running   ? "loaded"
+		    : x->service ? "a service that is not running"
+				 : "a folder without a service",
+		    x->in_use ? ", in use by a running ramseal"
+		    : x->kept ? ", left on purpose (\"ramseal driver unload\" removes it)"
+			      : ", left by a run that was killed (\"ramseal driver cleanup\" "
+				"removes it)");
 }
 
 static enum status driver_status(const struct driver_command *o, struct err *e)
@@ -46,8 +47,8 @@ static enum status driver_status(const struct driver_command *o, struct err *e)
 		return st;
 	if (o->json)
 		return driver_print_json(&l, e);
-	printf("memory device: %s\n", winpmem_is_loaded() ? "there is one" : "none");
-	printf("built-in driver: %s\n", winpmem_is_built_in() ? "yes" : "none");
+	lines_print(stdout, 4, "memory device: %s", winpmem_is_loaded() ? "there is one" : "none");
+	lines_print(stdout, 4, "built-in driver: %s", winpmem_is_built_in() ? "yes" : "none");
 	for (size_t i = 0; i < l.count; i++)
 		print_entry(&l.at[i]);
 	return ST_OK;

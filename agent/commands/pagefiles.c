@@ -9,6 +9,7 @@
 #include "agent/commands/commands.h"
 #include "agent/shared/output/cage_command.h"
 #include "agent/collect/acquire/disk_options.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
 #include "tsk-extract/pagefiles.h"
@@ -109,30 +110,32 @@ static void print_remark(const char *before, const struct err *e)
 	if (!e->message[0])
 		return;
 	text_printable(e->message, shown, sizeof(shown));
-	printf("    %s%s\n", before, shown);
+	lines_print(stdout, 6, "    %s%s", before, shown);
 }
 
 /* "#0 (assumed)  pagefile.sys  2.0 GiB in 17 fragments, volume at sector 2048; from ..." */
 static void print_pagefile(const struct pagefile *p)
 {
+	struct lines_piece line = { .out = stdout, .indent = 4 };
 	char path[1024], size[TEXT_SIZE_MAX];
 
 	text_printable(p->path, path, sizeof(path));
 	if (p->origin == NUMBER_NONE)
-		printf("#-  %s", path);
+		lines_add(&line, "#-  %s", path);
 	else
-		printf("#%u (%s)  %s", p->number, number_origin_name(p->origin), path);
-	printf("  %s", pagefile_kind_text(p->kind));
+		lines_add(&line, "#%u (%s)  %s", p->number, number_origin_name(p->origin), path);
+	lines_add(&line, "  %s", pagefile_kind_text(p->kind));
 	if (p->readable) {
 		text_size(p->size, size);
-		printf(", %s in %zu fragments", size, p->fragments);
+		lines_add(&line, ", %s in %zu fragments", size, p->fragments);
 	}
 	if (p->volume)
-		printf(", volume at sector %" PRIu64, p->volume->offset / 512);
-	printf("; from %s\n", p->named_by);
+		lines_add(&line, ", volume at sector %" PRIu64, p->volume->offset / 512);
+	lines_add(&line, "; from %s", p->named_by);
+	lines_end(&line);
 	if (p->slots.slots) {
 		text_printable(p->device, path, sizeof(path));
-		printf("    %" PRIu64 " slots, on %s\n", p->slots.slots, path);
+		lines_print(stdout, 6, "    %" PRIu64 " slots, on %s", p->slots.slots, path);
 	}
 	print_remark("the positions of its slots are unknown: ", &p->slots_problem);
 	if (!p->readable)

@@ -10,7 +10,9 @@
 #include "agent/examine/show/process_session.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
+#include "agent/shared/program/table.h"
 #include "agent/shared/program/text.h"
 #include "formats/base/utc.h"
 #include "tsk-extract/registry.h"
@@ -127,12 +129,13 @@ static void print_labelled(const char *what, const char *text)
 	char shown[1024];
 
 	text_printable(text, shown, sizeof(shown));
-	printf("%-13s %s\n", what, shown);
+	lines_print(stdout, 14, "%-13s %s", what, shown);
 }
 
 static void print_process_head(const struct found *f)
 {
 	const struct process_facts *p = f->facts;
+	struct lines_piece line = { .out = stdout, .indent = 14 };
 	char name[64], created[UTC_RFC3339_SIZE];
 
 	text_printable(p->name, name, sizeof(name));
@@ -146,32 +149,42 @@ static void print_process_head(const struct found *f)
 	print_labelled("image", f->start.image ? f->start.image : "not available");
 	print_labelled("command line",
 		       f->start.command_line ? f->start.command_line : "not available");
-	printf("%-13s EPROCESS 0x%" PRIx64, "structures", p->eprocess);
+	lines_add(&line, "%-13s EPROCESS 0x%" PRIx64, "structures", p->eprocess);
 	if (p->peb)
-		printf(", PEB 0x%" PRIx64, p->peb);
+		lines_add(&line, ", PEB 0x%" PRIx64, p->peb);
 	else
-		printf(", %s", p->no_peb ? "no PEB" : "PEB not available");
+		lines_add(&line, ", %s", p->no_peb ? "no PEB" : "PEB not available");
 	if (p->peb32)
-		printf(", 32-bit 0x%" PRIx64, p->peb32);
-	printf("\n%-13s %s (%s)\n", "layout", p->layout, p->layout_reason);
+		lines_add(&line, ", 32-bit 0x%" PRIx64, p->peb32);
+	lines_end(&line);
+	lines_print(stdout, 14, "%-13s %s (%s)", "layout", p->layout, p->layout_reason);
 }
 
 /* What an 80 columns' row has no room for. */
 #define DETAIL "                "
 
-static void print_module(const struct found *f, const struct module *m)
+static const struct table_column module_columns[] = {
+	{ "base", -14, 0 },
+	{ "size", 11, 1 },
+	{ " path", 0, 0 },
+};
+
+static void print_module(struct table *t, const struct found *f, const struct module *m)
 {
 	const char *remark = remark_of(f, m);
 	char path[512], pdb[2 * PE_PDB_MAX] = "", guid[PE_GUID_TEXT];
 
 	text_printable(m->path ? m->path : "?", path, sizeof(path));
-	printf("0x%012" PRIx64 "  %#10" PRIx64 "  %s\n", m->base, m->size, path);
+	table_cell(t, "0x%012" PRIx64, m->base);
+	table_cell(t, "%#10" PRIx64, m->size);
+	table_cell(t, " %s", path);
 	if (remark)
-		printf(DETAIL "! %s\n", remark);
+		lines_print(stdout, 18, DETAIL "! %s", remark);
 	if (m->has_headers && m->program.has_pdb) {
 		pe_guid_text(m->program.pdb.guid, guid);
 		text_printable(m->program.pdb.name, pdb, sizeof(pdb));
-		printf(DETAIL "PDB %s%" PRIX32 " %s\n", guid, m->program.pdb.age, pdb);
+		lines_print(stdout, 18, DETAIL "PDB %s%" PRIX32 " %s", guid, m->program.pdb.age,
+			    pdb);
 	}
 }
 
@@ -186,12 +199,14 @@ static void print_thread(const struct found *f, const struct thread *t)
 	else
 		printf("%s\n", t->teb ? "not available" : "none");
 	if (t->narrow_base)
-		printf(DETAIL "32-bit stack 0x%08" PRIx64 "-0x%08" PRIx64 "\n", t->narrow_limit,
-		       t->narrow_base);
-	printf(DETAIL "start 0x%012" PRIx64 "%s%s\n", t->start, *start ? " " : "", start);
+		lines_print(stdout, 18, DETAIL "32-bit stack 0x%08" PRIx64 "-0x%08" PRIx64,
+			    t->narrow_limit, t->narrow_base);
+	lines_print(stdout, 18, DETAIL "start 0x%012" PRIx64 "%s%s", t->start, *start ? " " : "",
+		    start);
 	if (t->has_frame) {
 		place_text(f, t->rip, at);
-		printf(DETAIL "at 0x%012" PRIx64 "%s%s\n", t->rip, *at ? " " : "", at);
+		lines_print(stdout, 18, DETAIL "at 0x%012" PRIx64 "%s%s", t->rip, *at ? " " : "",
+			    at);
 	}
 }
 
@@ -203,6 +218,7 @@ static void put_count(size_t n, const char *what)
 static void print_process(const struct found *f)
 {
 	const struct modules *m = &f->modules;
+	struct table t;
 
 	print_process_head(f);
 	put_count(m->count, "module");
@@ -214,9 +230,11 @@ static void print_process(const struct found *f)
 		printf("; the 32-bit one: %s", list_end_name(m->narrow_end));
 	printf("%s\n", knows_mapped(f) ? "" : "; VADs are lost");
 	if (m->count)
-		printf("%-14s  %10s  %s\n", "base", "size", "path");
+		table_begin(&t, stdout, module_columns, ARRAY_SIZE(module_columns));
 	for (size_t i = 0; i < m->count; i++)
-		print_module(f, &m->at[i]);
+		print_module(&t, f, &m->at[i]);
+	if (m->count)
+		table_end(&t);
 	put_count(f->threads.count, "thread");
 	if (f->facts->no_peb && f->threads.none)
 		printf("; it has no list of threads\n");

@@ -22,6 +22,7 @@
 #include "agent/shared/container/manifest_read.h"
 #include "agent/shared/container/origin.h"
 #include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
 
@@ -151,7 +152,7 @@ static enum status tell_page(const struct read_request *r, const struct virtual_
 		log_info_with(JSON_FIELDS(field_json("page", read_page_json(&x, p))), "page", "%s",
 			      line);
 	else
-		printf("%s\n", line);
+		lines_print(stdout, 4, "%s", line);
 	return ST_OK;
 }
 

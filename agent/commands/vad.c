@@ -13,7 +13,9 @@
 #include "agent/examine/show/process_session.h"
 #include "agent/shared/container/container.h"
 #include "agent/shared/container/identities.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
+#include "agent/shared/program/table.h"
 #include "agent/shared/program/text.h"
 #include "formats/base/utc.h"
 #include "tsk-extract/registry.h"
@@ -104,15 +106,20 @@ static void put_vad_file(const struct vad *v, char *ret, size_t size)
 	if (v->file) {
 		text_printable(v->file, name, sizeof(name));
 		if (v->has_offset)
-			snprintf(ret, size, " %s +0x%" PRIx64, name, v->file_offset);
+			snprintf(ret, size, "%s +0x%" PRIx64, name, v->file_offset);
 		else
-			snprintf(ret, size, " %s", name);
+			snprintf(ret, size, "%s", name);
 	} else if (v->lost_part) {
-		snprintf(ret, size, " (what is mapped cannot be read)");
+		snprintf(ret, size, "(what is mapped cannot be read)");
 	}
 }
 
-static void print_vad(const struct vad *v)
+static const struct table_column vad_columns[] = {
+	{ "addresses", -29, 0 },  { "pages", 10, 1 }, { "kind", -11, 0 },
+	{ "protection", -10, 2 }, { "commit", 8, 3 }, { "file", 0, 0 },
+};
+
+static void print_vad(struct table *t, const struct vad *v)
 {
 	char protection[VAD_PROTECTION_MAX], commit[32] = "-", file[1100];
 
@@ -121,9 +128,12 @@ static void print_vad(const struct vad *v)
 		snprintf(commit, sizeof(commit), "%" PRIu64 "%s", v->commit,
 			 v->mem_commit ? "*" : "");
 	put_vad_file(v, file, sizeof(file));
-	printf("0x%012" PRIx64 "-0x%012" PRIx64 " %10" PRIu64 " %-11s %-10s %8s%s%s\n", v->start,
-	       v->end, vad_pages(v), vad_kind_name(v), protection, commit, v->torn ? " torn" : "",
-	       file);
+	table_cell(t, "0x%012" PRIx64 "-0x%012" PRIx64, v->start, v->end);
+	table_cell(t, "%" PRIu64, vad_pages(v));
+	table_cell(t, "%s", vad_kind_name(v));
+	table_cell(t, "%s", protection);
+	table_cell(t, "%s", commit);
+	table_cell(t, "%s%s%s", v->torn ? "torn" : "", v->torn && *file ? " " : "", file);
 }
 
 static void print_table_of_pages(const struct vad_request *r)
@@ -152,6 +162,7 @@ static void print_vads(const struct vad_request *r)
 	const struct process_facts *f = process_facts(r->p);
 	const struct vad_list *l = process_vads(r->p);
 	char name[80], created[UTC_RFC3339_SIZE];
+	struct table t;
 
 	text_printable(f->name, name, sizeof(name));
 	process_created_text(f->create_time, created);
@@ -162,15 +173,15 @@ static void print_vads(const struct vad_request *r)
 	if (f->peb32)
 		printf(", 32-bit 0x%" PRIx64, f->peb32);
 	putchar('\n');
-	printf("fields of Windows %s, because %s\n", f->layout, f->layout_reason);
+	lines_print(stdout, 4, "fields of Windows %s, because %s", f->layout, f->layout_reason);
 	if (r->pages.each) {
 		print_table_of_pages(r);
 		return;
 	}
-	printf("%-29s %10s %-11s %-10s %8s %s\n", "addresses", "pages", "kind", "protection",
-	       "commit", "file");
+	table_begin(&t, stdout, vad_columns, ARRAY_SIZE(vad_columns));
 	for (size_t i = 0; i < l->count; i++)
-		print_vad(&l->at[i]);
+		print_vad(&t, &l->at[i]);
+	table_end(&t);
 }
 
 /*

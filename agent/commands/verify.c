@@ -16,6 +16,7 @@
 #include "agent/shared/container/container.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/container/witness.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
 #include "formats/base/bytes.h"
@@ -160,17 +161,17 @@ static enum status verify_print_json(const struct verify_options *o, const struc
 }
 
 /* What it had by then; that a receiver saw it says no more than that this peer had sent it. */
-static void print_witness(const struct witness_line *l, const char *root)
+static void add_witness(struct lines_piece *to, const struct witness_line *l, const char *root)
 {
 	char time[4 * sizeof(l->time)], peer[4 * sizeof(l->peer)];
 
 	text_printable(l->time, time, sizeof(time));
 	text_printable(l->peer, peer, sizeof(peer));
 	if (strcmp(l->root, root) != 0)
-		printf("; its first %" PRIu64 " bytes", l->whole);
+		lines_add(to, "; its first %" PRIu64 " bytes", l->whole);
 	else
-		printf(";");
-	printf(" witnessed %s from %s", time, peer);
+		lines_add(to, ";");
+	lines_add(to, " witnessed %s from %s", time, peer);
 }
 
 /* The name of a stream may be in the reason, and a stream is named by whoever was captured. */
@@ -179,29 +180,32 @@ static void verify_print_text(const struct verdict *v)
 	const char *outcome = json_string_value(json_object_get(v->acquisition, "outcome"));
 	char shown[PATH_SHOWN_MAX], reason[4 * sizeof(v->end.reason)];
 	char slept[SLEEP_TEXT_MAX], stepped[CLOCK_TEXT_MAX];
+	struct lines_piece line = { .out = stdout, .indent = 2 };
 
 	text_printable(v->path, shown, sizeof(shown));
 	if (v->st == ST_CORRUPT) {
 		text_printable(v->end.reason, reason, sizeof(reason));
-		printf("%s: %s: %s; whole up to offset %" PRIu64 " (%" PRIu64 " records)\n", shown,
-		       rsz_end_name(v->end.end), reason, v->end.whole, v->end.records);
+		lines_print(stdout, 2,
+			    "%s: %s: %s; whole up to offset %" PRIu64 " (%" PRIu64 " records)",
+			    shown, rsz_end_name(v->end.end), reason, v->end.whole, v->end.records);
 		return;
 	}
 	text_printable(v->st ? v->why.message : outcome, reason, sizeof(reason));
-	printf("%s: %s: %" PRIu64 " records, root %s; %s%s", shown,
-	       v->st ? "sealed, but incomplete" : "whole and sealed", v->end.records, v->root,
-	       v->st ? "" : "acquisition: ", reason);
+	lines_add(&line, "%s: %s: %" PRIu64 " records, root %s; %s%s", shown,
+		  v->st ? "sealed, but incomplete" : "whole and sealed", v->end.records, v->root,
+		  v->st ? "" : "acquisition: ", reason);
 	if (sleep_watch_text(json_object_get(v->acquisition, "sleeps"), slept))
-		printf("; %s", slept);
+		lines_add(&line, "; %s", slept);
 	if (clock_watch_text(json_object_get(v->acquisition, "clock_steps"), stepped))
-		printf("; %s", stepped);
+		lines_add(&line, "; %s", stepped);
 	if (v->sealed_later)
-		printf("; sealed later");
+		lines_add(&line, "; sealed later");
 	if (v->seen.same)
-		print_witness(v->seen.same, v->root);
+		add_witness(&line, v->seen.same, v->root);
 	if (v->end.behind)
-		printf("; %" PRIu64 " bytes follow that are no part of it", v->end.behind);
-	putchar('\n');
+		lines_add(&line, "; %" PRIu64 " bytes follow that are no part of it",
+			  v->end.behind);
+	lines_end(&line);
 }
 
 /* What the manifest says of the acquisition. Every hash is right: it says what was written then. */

@@ -7,6 +7,7 @@
 #include "agent/shared/container/stated.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 #include "formats/proof/ssh_signers.h"
 #include "formats/proof/sshsig.h"
@@ -179,7 +180,7 @@ static void print_statement_line(const char *what, const char *text)
 	char shown[LINE_MAX];
 
 	text_printable(text, shown, sizeof(shown));
-	printf("  %s: %s\n", what, shown);
+	lines_print(stdout, 4, "  %s: %s", what, shown);
 }
 
 static const char *difference_text(const json_t *difference, const char *key)

@@ -114,7 +114,9 @@ class Hives(Case):
         done = ramseal('context', '--hive', self.write('s', Hive(SOFTWARE).pack()),
                        '--hive', self.write('t', Hive(SYSTEM).pack()))
         self.assertEqual((done.returncode, done.stderr), (OK, ''))
-        for line in ('RADAR: a.exe, last detected 2011-09-09T15:24:51.401806800Z',
+        for line in ('RADAR: programs that commit 5 % of memory, looked for every 5 minutes, '
+                     'the same program at most every 30 days',
+                     'RADAR: a.exe, last detected 2011-09-09T15:24:51.401806800Z',
                      'RADAR: c.exe, last detected at an unknown time', 'test signing: yes',
                      'page files, existing: \\??\\C:\\pagefile.sys', 'Credential Guard: on (2)'):
             self.assertIn(line, done.stdout.splitlines())

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "agent/collect/host/context.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 
 /* Sections in the order of the page, and what their keys are called there. */
@@ -45,39 +46,39 @@ static const struct context_row lines[] = {
 	{ "security", "kernel_debugger", "kernel debugger" },
 };
 
-static void print_escaped(const char *text, FILE *out)
+static void print_escaped(const char *text, struct lines_piece *out)
 {
 	char shown[1024];
 
 	text_printable(text, shown, sizeof(shown));
-	fputs(shown, out);
+	lines_add(out, "%s", shown);
 }
 
-static void print_value(const json_t *v, FILE *out)
+static void print_value(const json_t *v, struct lines_piece *out)
 {
 	const json_t *item;
 	size_t i;
 
 	if (json_is_null(v))
-		fputs("unknown", out);
+		lines_add(out, "unknown");
 	else if (json_is_boolean(v))
-		fputs(json_is_true(v) ? "yes" : "no", out);
+		lines_add(out, "%s", json_is_true(v) ? "yes" : "no");
 	else if (json_is_integer(v))
-		fprintf(out, "%" PRId64, (int64_t)json_integer_value(v));
+		lines_add(out, "%" PRId64, (int64_t)json_integer_value(v));
 	else if (json_is_string(v))
 		print_escaped(json_string_value(v), out);
 	for (i = 0; i < json_array_size(v); i++) {
 		item = json_array_get(v, i);
 		if (i)
-			fputs(", ", out);
+			lines_add(out, ", ");
 		print_value(item, out);
 	}
 	if (json_is_array(v) && !i)
-		fputs("none", out);
+		lines_add(out, "none");
 }
 
 /* "on (2)" */
-static void print_word(const json_t *v, const char *const *words, FILE *out)
+static void print_word(const json_t *v, const char *const *words, struct lines_piece *out)
 {
 	json_int_t n = json_integer_value(v);
 
@@ -87,47 +88,49 @@ static void print_word(const json_t *v, const char *const *words, FILE *out)
 	}
 	for (; n && *words; n--)
 		words++;
-	fprintf(out, "%s (", *words ? *words : "unknown");
+	lines_add(out, "%s (", *words ? *words : "unknown");
 	print_value(v, out);
-	fputc(')', out);
+	lines_add(out, ")");
 }
 
 /* "GlobalFlag 0x2000000 (hpa: page heap)" */
-static void print_flags(const json_t *o, const char *key, const char *label, FILE *out)
+static void print_flags(const json_t *o, const char *key, const char *label,
+			struct lines_piece *out)
 {
 	const json_t *flags = json_object_get(o, key);
 
 	if (!flags)
 		return;
-	fprintf(out, ", %s 0x%" PRIx64 " (", label,
-		(uint64_t)json_integer_value(json_object_get(flags, "value")));
+	lines_add(out, ", %s 0x%" PRIx64 " (", label,
+		  (uint64_t)json_integer_value(json_object_get(flags, "value")));
 	print_value(json_object_get(flags, "names"), out);
-	fputc(')', out);
+	lines_add(out, ")");
 }
 
-static void print_number(const json_t *o, const char *key, const char *label, FILE *out)
+static void print_number(const json_t *o, const char *key, const char *label,
+			 struct lines_piece *out)
 {
 	const json_t *v = json_object_get(o, key);
 
 	if (!v)
 		return;
-	fprintf(out, ", %s ", label);
+	lines_add(out, ", %s ", label);
 	print_value(v, out);
 }
 
-static void print_debugging(const char *name, const json_t *o, FILE *out)
+static void print_debugging(const char *name, const json_t *o, struct lines_piece *out)
 {
 	const char *path = json_string_value(json_object_get(o, "path"));
 
-	fputs("heap debugging: ", out);
+	lines_add(out, "heap debugging: ");
 	print_escaped(path ? path : name, out);
 	if (json_object_get(o, "view"))
-		fputs(" (32-bit)", out);
+		lines_add(out, " (32-bit)");
 	print_flags(o, "global_flag", "GlobalFlag", out);
 	print_flags(o, "shutdown_flags", "ShutdownFlags", out);
 	print_number(o, "page_heap_flags", "PageHeapFlags", out);
 	print_number(o, "stack_trace_database_mb", "stack traces in MiB:", out);
-	fputc('\n', out);
+	lines_end(out);
 }
 
 static const char *entry_name_of(const json_t *o)
@@ -137,7 +140,7 @@ static const char *entry_name_of(const json_t *o)
 	return name ? name : "";
 }
 
-static void print_heap(const json_t *heap, FILE *out)
+static void print_heap(const json_t *heap, struct lines_piece *out)
 {
 	const json_t *images = json_object_get(heap, "images");
 	const json_t *all = json_object_get(heap, "system");
@@ -148,59 +151,82 @@ static void print_heap(const json_t *heap, FILE *out)
 		print_debugging(entry_name_of(json_array_get(images, i)), json_array_get(images, i),
 				out);
 	if (images && !all && !json_array_size(images))
-		fputs("heap debugging: none\n", out);
+		lines_print(out->out, 2, "heap debugging: none");
 	if (json_object_get(heap, "images_left_off"))
-		fputs("heap debugging: there are more; see --json\n", out);
+		lines_print(out->out, 2, "heap debugging: there are more; see --json");
 }
 
-static void print_radar(const json_t *radar, FILE *out)
+/* "RADAR: every 5 minutes the program that commits most, …" */
+static void print_radar_settings(const json_t *settings, struct lines_piece *out)
+{
+	const json_t *percent = json_object_get(settings, "commit_threshold_percent");
+	const json_t *minutes = json_object_get(settings, "timer_interval_minutes");
+	const json_t *days = json_object_get(settings, "detection_interval_days");
+
+	if (!json_is_integer(percent) && !json_is_integer(minutes) && !json_is_integer(days))
+		return;
+	lines_add(out, "RADAR: programs that commit ");
+	if (json_is_integer(percent))
+		lines_add(out, "%" PRId64 " %% of memory", (int64_t)json_integer_value(percent));
+	else
+		lines_add(out, "much memory");
+	if (json_is_integer(minutes))
+		lines_add(out, ", looked for every %" PRId64 " minutes",
+			  (int64_t)json_integer_value(minutes));
+	if (json_is_integer(days))
+		lines_add(out, ", the same program at most every %" PRId64 " days",
+			  (int64_t)json_integer_value(days));
+	lines_end(out);
+}
+
+static void print_radar(const json_t *radar, struct lines_piece *out)
 {
 	const json_t *list = json_object_get(radar, "diagnosed");
-	const json_t *percent =
-		json_object_get(json_object_get(radar, "settings"), "commit_threshold_percent");
 
-	if (percent)
-		fprintf(out, "RADAR: programs that commit %" PRId64 " %% of memory\n",
-			(int64_t)json_integer_value(percent));
+	print_radar_settings(json_object_get(radar, "settings"), out);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *o = json_array_get(list, i);
 		const char *time = json_string_value(json_object_get(o, "last_detection"));
 
-		fputs("RADAR: ", out);
+		lines_add(out, "RADAR: ");
 		print_escaped(entry_name_of(o), out);
-		fprintf(out, ", last detected %s\n", time ? time : "at an unknown time");
+		lines_add(out, ", last detected %s", time ? time : "at an unknown time");
+		lines_end(out);
 	}
 }
 
-void context_print(const json_t *context, FILE *out)
+static void print_hive(const json_t *h, struct lines_piece *out)
+{
+	const char *logs = json_string_value(json_object_get(h, "logs"));
+
+	lines_add(out, "%s: ", json_string_value(json_object_get(h, "kind")));
+	print_escaped(json_string_value(json_object_get(h, "from")), out);
+	if (logs) {
+		lines_add(out, " (was not written out whole: ");
+		print_escaped(logs, out);
+		lines_add(out, "%s)",
+			  json_is_true(json_object_get(h, "dirty")) ? "; newer changes are missing"
+								    : "");
+	}
+	lines_end(out);
+}
+
+void context_print(const json_t *context, FILE *to)
 {
 	const json_t *list = json_object_get(context, "hives");
+	struct lines_piece line = { .out = to, .indent = 2 }, *out = &line;
 
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *h = json_array_get(list, i);
-		const char *logs = json_string_value(json_object_get(h, "logs"));
-
-		fprintf(out, "%s: ", json_string_value(json_object_get(h, "kind")));
-		print_escaped(json_string_value(json_object_get(h, "from")), out);
-		if (logs) {
-			fputs(" (was not written out whole: ", out);
-			print_escaped(logs, out);
-			fputs(json_is_true(json_object_get(h, "dirty"))
-				      ? "; newer changes are missing)"
-				      : ")",
-			      out);
-		}
-		fputc('\n', out);
-	}
+	for (size_t i = 0; i < json_array_size(list); i++)
+		print_hive(json_array_get(list, i), out);
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		const json_t *v =
 			json_object_get(json_object_get(context, lines[i].section), lines[i].key);
 
 		if (!v)
 			continue;
-		fprintf(out, "%s: ", lines[i].label);
+		lines_add(out, "%s: ", lines[i].label);
 		print_word(v, lines[i].words, out);
-		fputc('\n', out);
+		lines_end(out);
 	}
 	print_heap(json_object_get(context, "heap_debugging"), out);
 	print_radar(json_object_get(context, "radar"), out);

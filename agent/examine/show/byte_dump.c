@@ -6,12 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/base/defs.h"
+#include "agent/shared/program/lines.h"
 
 #define LINE_BYTES 16
 
+/*
+ * "0x00000000011d1020  7a 6a …  |zj…|" takes 88 columns. Where a terminal has fewer, bytes stand in
+ * pairs, and 80 are enough.
+ */
+#define COLUMNS    88
+
 static void print_byte_line(uint64_t va, const uint8_t *bytes, size_t from, size_t to)
 {
+	const bool in_pairs = lines_width(stdout) < COLUMNS;
 	char text[LINE_BYTES + 1];
 
 	printf("0x%016" PRIx64 " ", va);
@@ -21,7 +28,10 @@ static void print_byte_line(uint64_t va, const uint8_t *bytes, size_t from, size
 		text[i] = !wanted                               ? ' '
 			  : bytes[i] >= 0x20 && bytes[i] < 0x7f ? (char)bytes[i]
 								: '.';
-		fputs(i == LINE_BYTES / 2 ? "  " : " ", stdout);
+		if (i == LINE_BYTES / 2)
+			fputs("  ", stdout);
+		else if (!in_pairs || i % 2 == 0)
+			fputs(" ", stdout);
 		if (wanted)
 			printf("%02x", bytes[i]);
 		else

@@ -204,11 +204,24 @@ static enum status print_block(struct block_printer *p, const struct heap_alloca
 	}
 	requested_text(a, requested);
 	block_from_text(&w, from);
-	printf("0x%012" PRIx64 " 0x%012" PRIx64 " %9" PRIu64 " %9s %-9s %-5s %-7s %s\n", heap,
-	       a->address, a->size, requested, heap_place_name(a->place), heap_state_name(a->state),
-	       w.trust, from);
+	table_cell(&p->table, "0x%012" PRIx64, heap);
+	table_cell(&p->table, "0x%012" PRIx64, a->address);
+	table_cell(&p->table, "%" PRIu64, a->size);
+	table_cell(&p->table, "%s", requested);
+	table_cell(&p->table, "%s", heap_place_name(a->place));
+	table_cell(&p->table, "%s", heap_state_name(a->state));
+	table_cell(&p->table, "%s", w.trust);
+	table_cell(&p->table, "%s", from);
 	return ST_OK;
 }
+
+/* The heap goes first: its blocks are next to each other. */
+static const struct table_column block_columns[] = {
+	{ "heap", -14, 4 }, { "address", -14, 0 },
+	{ "size", 9, 0 },   { "requested", 9, 2 },
+	{ "place", -9, 3 }, { "state", -5, 0 },
+	{ "trust", -7, 1 }, { "bytes by location", 0, 0 },
+};
 
 static void print_columns(struct block_printer *p)
 {
@@ -218,8 +231,7 @@ static void print_columns(struct block_printer *p)
 			printf(",%s", from_names[i]);
 		putchar('\n');
 	} else if (!p->begun && !p->json) {
-		printf("%-14s %-14s %9s %9s %-9s %-5s %-7s %s\n", "heap", "address", "size",
-		       "requested", "place", "state", "trust", "bytes by location");
+		table_begin(&p->table, stdout, block_columns, ARRAY_SIZE(block_columns));
 	}
 	p->begun = true;
 }
@@ -250,5 +262,9 @@ enum status block_printer_take(void *context, const struct heap_allocation *a, s
 
 enum status block_printer_end(struct block_printer *p, struct err *e)
 {
-	return flush_blocks(p, e);
+	const enum status st = flush_blocks(p, e);
+
+	if (!p->json && !p->csv)
+		table_end(&p->table);
+	return st;
 }

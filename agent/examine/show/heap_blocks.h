@@ -4,6 +4,7 @@
 #define RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_BLOCKS_H
 
 #include "agent/examine/show/heap_session.h"
+#include "agent/shared/program/table.h"
 
 /* How many are printed at once: what a block is worth depends on other pages than its header. */
 #define BLOCKS_AT_ONCE 1024
@@ -12,7 +13,8 @@ struct block_printer {
 	struct heap_session *session;
 	bool json, csv;
 	bool begun;
-	uint64_t judged; /* pages */
+	uint64_t judged;    /* pages */
+	struct table table; /* for people */
 	struct heap_allocation at[BLOCKS_AT_ONCE];
 	size_t count;
 };

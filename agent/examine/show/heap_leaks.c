@@ -7,6 +7,8 @@
 #include "agent/examine/heap/leaks.h"
 #include "agent/examine/show/heap_roots.h"
 #include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/lines.h"
+#include "agent/shared/program/table.h"
 #include "formats/base/array.h"
 
 /* What was searched. */
@@ -243,35 +245,54 @@ static json_t *groups_json(const struct leak_search *x, const struct found *f)
 /* So many of a group in text; in JSON there are all. */
 #define ADDRESSES_SHOWN 4
 
-static void put_addresses(const struct block_group *g)
+static void add_addresses(struct lines_piece *to, const struct block_group *g)
 {
 	for (size_t i = 0; i < g->count && i < ADDRESSES_SHOWN; i++)
-		printf(" 0x%" PRIx64, g->members[i].block->address);
+		lines_add(to, "%s0x%" PRIx64, i ? " " : "", g->members[i].block->address);
 	if (g->count > ADDRESSES_SHOWN)
-		printf(" and %zu more", g->count - ADDRESSES_SHOWN);
-	printf("\n");
+		lines_add(to, " and %zu more", g->count - ADDRESSES_SHOWN);
+}
+
+static const struct table_column leak_columns[] = {
+	{ "heap", -14, 0 }, { "size", 11, 0 },      { "blocks", 9, 0 },
+	{ "bytes", 13, 0 }, { " addresses", 0, 0 },
+};
+
+static void put_leak_group(struct table *t, const struct leak_search *x,
+			   const struct block_group *g)
+{
+	const struct block_member *m = g->members;
+	struct lines_piece addresses = { 0 };
+
+	add_addresses(&addresses, g);
+	table_cell(t, "0x%012" PRIx64, heaps_at(x->session->heaps, m->block->heap)->address);
+	table_cell(t, "%" PRIu64, block_bytes(m->block));
+	table_cell(t, "%zu", g->count);
+	table_cell(t, "%" PRIu64, block_group_bytes(g));
+	table_cell(t, " %s", addresses.text ? addresses.text : "");
+	free(addresses.text);
 }
 
 static void put_leak_groups(const struct leak_search *x, const struct found *f)
 {
-	printf("%-14s  %10s  %8s  %12s  %s\n", "heap", "size", "blocks", "bytes", "addresses");
+	struct table t;
+
+	table_begin(&t, stdout, leak_columns, ARRAY_SIZE(leak_columns));
 	for (size_t i = 0; i < f->groups.count; i++) {
 		const struct block_group *g = &f->groups.at[i];
 		const struct block_member *m = g->members;
 		char place[HEAP_PLACE_TEXT];
 
-		printf("0x%012" PRIx64 "  %10" PRIu64 "  %8zu  %12" PRIu64 " ",
-		       heaps_at(x->session->heaps, m->block->heap)->address, block_bytes(m->block),
-		       g->count, block_group_bytes(g));
-		put_addresses(g);
+		put_leak_group(&t, x, g);
 		if (m->first) {
 			heap_place_text(x->session, m->first, place);
-			printf("    points to %s\n", place);
+			lines_print(stdout, 6, "    points to %s", place);
 		}
 		heap_put_trace(x->session, x->traces, m->trace);
 		if (!m->trace && trace_pool_count(x->traces))
 			printf("    no stack trace\n");
 	}
+	table_end(&t);
 }
 
 static json_t *searched_json(const struct leak_search *x)
@@ -288,16 +309,19 @@ static json_t *searched_json(const struct leak_search *x)
 static void put_searched(const struct leak_search *x)
 {
 	const struct searched *s = &x->searched;
+	struct lines_piece line = { .out = stdout, .indent = 2 };
 
-	printf("searched: %" PRIu64 " pages", s->pages);
+	lines_add(&line, "searched: %" PRIu64 " pages", s->pages);
 	if (s->has_times)
-		printf(", captured over %.6f s", (double)(s->when.end - s->when.start) / 1e9);
+		lines_add(&line, ", captured over %.6f s",
+			  (double)(s->when.end - s->when.start) / 1e9);
 	if (virtual_info(process_memory(x->session->process->process))->still)
-		printf("; for an image it is not known which are safe\n");
+		lines_add(&line, "; for an image it is not known which are safe");
 	else
-		printf("; %" PRIu64 " safe, %" PRIu64 " at risk, %" PRIu64 " not judged\n",
-		       s->trust[TRUST_SAFE], s->trust[TRUST_AT_RISK],
-		       s->pages - s->trust[TRUST_SAFE] - s->trust[TRUST_AT_RISK]);
+		lines_add(&line, "; %" PRIu64 " safe, %" PRIu64 " at risk, %" PRIu64 " not judged",
+			  s->trust[TRUST_SAFE], s->trust[TRUST_AT_RISK],
+			  s->pages - s->trust[TRUST_SAFE] - s->trust[TRUST_AT_RISK]);
+	lines_end(&line);
 }
 
 static enum status print_leaks_json(const struct leak_search *x, const struct found *leaked,
@@ -332,40 +356,52 @@ static enum status print_leaks_json(const struct leak_search *x, const struct fo
 static void print_leaks(const struct leak_search *x, const struct found *leaked,
 			const struct found *inside)
 {
-	printf("%" PRIu64 " of %zu busy blocks (%" PRIu64 " bytes) are referenced by nothing%s\n",
-	       leaked->blocks, x->list->count, leaked->bytes,
-	       x->whole ? "" : " that could be read");
-	if (!x->whole)
-		printf("at most these are leaked; perhaps none, because not everything could be "
-		       "read. Missing:\n%" PRIu64 " of %" PRIu64 " root pages, parts of %" PRIu64
-		       " referenced blocks, and %" PRIu64 " bytes of heaps\n",
-		       x->stats.root_pages_lost, x->stats.root_pages + x->stats.root_pages_lost,
-		       x->stats.blocks_lost, x->lost);
+	lines_print(stdout, 2,
+		    "%" PRIu64 " of %zu busy blocks (%" PRIu64
+		    " bytes) are referenced by nothing%s",
+		    leaked->blocks, x->list->count, leaked->bytes,
+		    x->whole ? "" : " that could be read");
+	if (!x->whole) {
+		lines_print(stdout, 2,
+			    "at most these are leaked; perhaps none, because not everything could "
+			    "be read. Missing:");
+		lines_print(stdout, 2,
+			    "%" PRIu64 " of %" PRIu64 " root pages, parts of %" PRIu64
+			    " referenced blocks, and %" PRIu64 " bytes of heaps",
+			    x->stats.root_pages_lost,
+			    x->stats.root_pages + x->stats.root_pages_lost, x->stats.blocks_lost,
+			    x->lost);
+	}
 	put_searched(x);
 	if (x->heaps_lost)
-		printf("%zu of %zu heaps have blocks that are not known, nor what they refer to\n",
-		       x->heaps_lost, heaps_count(x->session->heaps));
+		lines_print(
+			stdout, 2,
+			"%zu of %zu heaps have blocks that are not known, nor what they refer to",
+			x->heaps_lost, heaps_count(x->session->heaps));
 	if (x->page_heap_lost)
-		printf("%" PRIu64 " pages are missing where page heap has blocks\n",
-		       x->page_heap_lost);
+		lines_print(stdout, 2, "%" PRIu64 " pages are missing where page heap has blocks",
+			    x->page_heap_lost);
 	if (x->roots.images_whole)
-		printf("%" PRIu64
-		       " modules have no readable headers: whatever looks like a pointer "
-		       "there counts as a\nreference, unless it is known to be as in the file\n",
-		       x->roots.images_whole);
+		lines_print(stdout, 2,
+			    "%" PRIu64
+			    " modules have no readable headers: whatever looks like a pointer "
+			    "there counts as a reference, unless it is known to be as in the file",
+			    x->roots.images_whole);
 	if (leaked->by_leaked)
-		printf("%" PRIu64 " of them (%" PRIu64
-		       " bytes) are referenced only by others of them\n",
-		       leaked->by_leaked, leaked->by_leaked_bytes);
+		lines_print(stdout, 2,
+			    "%" PRIu64 " of them (%" PRIu64
+			    " bytes) are referenced only by others of them",
+			    leaked->by_leaked, leaked->by_leaked_bytes);
 	if (leaked->blocks && !x->whole)
-		printf("candidates, none of them certain:\n");
+		lines_print(stdout, 2, "candidates, none of them certain:");
 	if (leaked->blocks)
 		put_leak_groups(x, leaked);
 	if (!inside->blocks)
 		return;
-	printf("%" PRIu64 " further blocks (%" PRIu64
-	       " bytes) are referenced, but never at their first byte\n",
-	       inside->blocks, inside->bytes);
+	lines_print(stdout, 2,
+		    "%" PRIu64 " further blocks (%" PRIu64
+		    " bytes) are referenced, but never at their first byte",
+		    inside->blocks, inside->bytes);
 	put_leak_groups(x, inside);
 }
 

@@ -5,6 +5,7 @@
 
 #include "agent/examine/heap/heap_checks.h"
 #include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 #include "formats/base/bytes.h"
 
@@ -23,15 +24,17 @@ static void put_tally(const char *what, const struct heap_tally *t)
 static void put_refusal(const struct heaps *h, const struct heap_info *i)
 {
 	const uint16_t build = heaps_build(h, i->wide);
+	struct lines_piece line = { .out = stdout, .indent = 4 };
 
 	if (i->refused == REFUSED_NOTHING)
 		return;
-	printf("  not walked%s: %s", i->layout ? " as a whole" : "", heap_refusal_text(i->refused));
+	lines_add(&line, "  not walked%s: %s", i->layout ? " as a whole" : "",
+		  heap_refusal_text(i->refused));
 	if (i->nearest)
-		printf(" (nearest layout: %s)", i->nearest);
+		lines_add(&line, " (nearest layout: %s)", i->nearest);
 	if (build)
-		printf("; build %" PRIu16, build);
-	printf("\n");
+		lines_add(&line, "; build %" PRIu16, build);
+	lines_end(&line);
 }
 
 static void put_heap(const struct heap_session *r, size_t n)
@@ -41,28 +44,30 @@ static void put_heap(const struct heap_session *r, size_t n)
 	const char *finding = heap_finding(r->heaps, i);
 	struct heap_check checks[HEAP_CHECKS];
 
-	printf("heap 0x%" PRIx64 "  %s, %d-bit%s%s\n", i->address, heap_kind_name(i->kind),
-	       i->wide ? 64 : 32, i->front_end ? ", front end LFH" : "",
-	       i->head || i->kind == HEAP_PAGE ? "" : ", first page missing");
+	lines_print(stdout, 4, "heap 0x%" PRIx64 "  %s, %d-bit%s%s", i->address,
+		    heap_kind_name(i->kind), i->wide ? 64 : 32,
+		    i->front_end ? ", front end LFH" : "",
+		    i->head || i->kind == HEAP_PAGE ? "" : ", first page missing");
 	if (finding)
-		printf("  finding: %s\n", finding);
+		lines_print(stdout, 4, "  finding: %s", finding);
 	if (i->kind == HEAP_PAGE)
-		printf("  full page heap: blocks in missing pages are not counted\n");
+		lines_print(stdout, 4, "  full page heap: blocks in missing pages are not counted");
 	put_tally("busy, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_BUSY]);
 	put_tally("freed, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_FREE]);
 	if (i->experimental)
-		printf("  experimental: this layout has not been tried on a genuine heap\n");
+		lines_print(stdout, 4,
+			    "  experimental: this layout has not been tried on a genuine heap");
 	if (i->kind == HEAP_SEGMENT && i->layout && !s->segments)
-		printf("  no segment of it was found\n");
+		lines_print(stdout, 4, "  no segment of it was found");
 	put_refusal(r->heaps, i);
 	put_tally("busy, large", &s->blocks[PLACE_LARGE][BLOCK_BUSY]);
 	if (s->cut)
-		printf("  too large: not all of it was walked\n");
+		lines_print(stdout, 4, "  too large: not all of it was walked");
 	if (i->kind != HEAP_NT && !s->segments)
 		return;
-	printf("  %" PRIu64 " segment%s, %" PRIu64 " uncommitted range%s; key %s\n", s->segments,
-	       s->segments == 1 ? "" : "s", s->holes, s->holes == 1 ? "" : "s",
-	       heap_key_name(i->key_from));
+	lines_print(stdout, 4, "  %" PRIu64 " segment%s, %" PRIu64 " uncommitted range%s; key %s",
+		    s->segments, s->segments == 1 ? "" : "s", s->holes, s->holes == 1 ? "" : "s",
+		    heap_key_name(i->key_from));
 	put_tally("busy, back end", &s->blocks[PLACE_BACK_END][BLOCK_BUSY]);
 	put_tally("busy, LFH", &s->blocks[PLACE_LFH][BLOCK_BUSY]);
 	put_tally("busy, VirtualAlloc", &s->blocks[PLACE_VIRTUAL][BLOCK_BUSY]);
@@ -75,15 +80,17 @@ static void put_heap(const struct heap_session *r, size_t n)
 	heap_checks(i, s, checks);
 	for (size_t k = 0; k < HEAP_CHECKS; k++)
 		if (checks[k].has && checks[k].counted != checks[k].walked)
-			printf("  %s: the heap counts %" PRIu64 " bytes, its blocks %" PRIu64 "\n",
-			       checks[k].name, checks[k].counted, checks[k].walked);
+			lines_print(stdout, 4,
+				    "  %s: the heap counts %" PRIu64 " bytes, its blocks %" PRIu64,
+				    checks[k].name, checks[k].counted, checks[k].walked);
 	if (heap_stats_lost(s))
-		printf("  lost %" PRIu64 " bytes, unlinked %" PRIu64 ", of containers %" PRIu64
-		       "\n",
-		       s->lost, s->unlinked, s->containers_lost_bytes);
+		lines_print(stdout, 4,
+			    "  lost %" PRIu64 " bytes, unlinked %" PRIu64
+			    ", of containers %" PRIu64,
+			    s->lost, s->unlinked, s->containers_lost_bytes);
 	if (s->contradictions)
-		printf("  %" PRIu64 " contradiction%s: smear, or a damaged heap\n",
-		       s->contradictions, s->contradictions == 1 ? "" : "s");
+		lines_print(stdout, 4, "  %" PRIu64 " contradiction%s: smear, or a damaged heap",
+			    s->contradictions, s->contradictions == 1 ? "" : "s");
 }
 
 /* Some flag of the process says so. */

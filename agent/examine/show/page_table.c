@@ -7,6 +7,8 @@
 
 #include "agent/examine/report/process/process_map.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
+#include "agent/shared/program/text.h"
 
 /* In two lines, and each as wide as its numbers: a terminal of 80 columns takes a row. */
 struct page_head {
@@ -43,6 +45,47 @@ static void add_cell(struct page_cells *x, const struct page_head *h, uint64_t v
 	x->value[x->count++] = value;
 }
 
+/* What a terminal has no room for, though all states are there, is left out in this order. */
+static const enum pages_state left_out[] = { PAGES_RESERVED, PAGES_ZEROS, PAGES_FILE,
+					     PAGES_COMPRESSED };
+
+static size_t width_of_states(const struct page_table *t, size_t without)
+{
+	const size_t others = 3; /* pages, safe, at risk */
+	size_t ret = (size_t)t->label + others * (sizeof("pages") + 1);
+
+	for (size_t i = 0; i < PAGES_STATES; i++) {
+		bool is_out = !t->total->state[i];
+
+		for (size_t k = 0; k < without; k++)
+			is_out |= left_out[k] == (enum pages_state)i;
+		if (!is_out)
+			ret += 1 + (size_t)width_of(&heads[i], t->total->state[i]);
+	}
+	return ret;
+}
+
+/* How many of them go. */
+static size_t count_left_out(const struct page_table *t)
+{
+	const size_t room = lines_width(stdout);
+	size_t n = 0;
+
+	while (room != LINES_ENDLESS && n < ARRAY_SIZE(left_out) && width_of_states(t, n) > room)
+		n++;
+	return n;
+}
+
+static bool is_left_out(const struct page_table *t, size_t state)
+{
+	const size_t n = count_left_out(t);
+
+	for (size_t i = 0; i < n; i++)
+		if (left_out[i] == (enum pages_state)state)
+			return true;
+	return false;
+}
+
 static struct page_cells cells_of(const struct page_table *t, const struct pages_counts *c)
 {
 	struct page_cells x = { 0 };
@@ -51,7 +94,7 @@ static struct page_cells cells_of(const struct page_table *t, const struct pages
 	pages_counts_data_trust(c, trust);
 	add_cell(&x, &of_all, pages_counts_sum(c));
 	for (size_t i = 0; i < PAGES_STATES; i++)
-		if (t->total->state[i])
+		if (t->total->state[i] && !is_left_out(t, i))
 			add_cell(&x, &heads[i], c->state[i]);
 	if (!t->still) {
 		add_cell(&x, &of_safe, trust[TRUST_SAFE]);
@@ -84,24 +127,35 @@ void page_table_row(const struct page_table *t, const char *label, const struct 
 {
 	const struct page_cells x = cells_of(t, c), total = cells_of(t, t->total);
 
-	printf("%-*s", t->label, label);
+	size_t at = (size_t)printf("%-*s", t->label, label);
+
 	for (size_t i = 0; i < x.count; i++)
-		printf(" %*" PRIu64, width_of(x.head[i], total.value[i]), x.value[i]);
-	printf("%s\n", tail);
+		at += (size_t)printf(" %*" PRIu64, width_of(x.head[i], total.value[i]), x.value[i]);
+	/* A path that has no room here gets a line of its own. */
+	if (*tail && at + 1 + text_columns(tail) > lines_width(stdout))
+		printf("\n    %s\n", tail);
+	else
+		printf("%s%s\n", *tail ? " " : "", tail);
 }
 
 void page_table_end(const struct page_table *t, const char *label)
 {
-	const char *before = "no page is: ";
+	struct lines_piece line = { .out = stdout, .indent = 4 };
 
 	page_table_row(t, label, t->total, "");
-	for (size_t i = 0; i < PAGES_STATES; i++) {
-		if (t->total->state[i])
-			continue;
-		printf("%s%s", before, map_state_text((enum pages_state)i));
-		before = ", ";
-	}
-	printf("%s", *before == ',' ? "\n" : "");
+	for (size_t i = 0; i < PAGES_STATES; i++)
+		if (!t->total->state[i])
+			lines_add(&line, "%s%s", line.text ? ", " : "no page is: ",
+				  map_state_text((enum pages_state)i));
+	if (line.text)
+		lines_end(&line);
+	for (size_t i = 0, n = count_left_out(t); i < n; i++)
+		if (t->total->state[left_out[i]])
+			lines_add(&line, "%s%s",
+				  line.text ? ", " : "left out to fit the terminal: ",
+				  map_state_text(left_out[i]));
+	if (line.text)
+		lines_end(&line);
 }
 
 static json_t *page_trust_json(const uint64_t trust[TRUST_KINDS])

@@ -7,6 +7,7 @@
 #include "agent/shared/container/container.h"
 #include "agent/image/image_captures.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/container/captures.h"
 #include "formats/base/bytes.h"
 #include "formats/base/sha256.h"
@@ -75,9 +76,10 @@ static enum status tell_one(const struct telling *t, size_t i, const struct one 
 				  "sha256", hex),
 			JSON_COMPACT, e);
 	if (!t->r->silent)
-		printf("0x%" PRIx64 "  capture %zu of %zu at %.6f s (%s)%s, sha256 %s\n", t->r->pa,
-		       i + 1, t->captures, ((double)x->start - (double)t->begun) / 1e9,
-		       image_reason_name(x->reason), newest ? ", the newest" : "", hex);
+		lines_print(
+			stdout, 4, "0x%" PRIx64 "  capture %zu of %zu at %.6f s (%s)%s, sha256 %s",
+			t->r->pa, i + 1, t->captures, ((double)x->start - (double)t->begun) / 1e9,
+			image_reason_name(x->reason), newest ? ", the newest" : "", hex);
 	return ST_OK;
 }
 

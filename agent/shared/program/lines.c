@@ -118,3 +118,26 @@ void lines_print(FILE *out, size_t indent, const char *fmt, ...)
 	va_end(ap);
 	lines_put(out, lines_width(out), indent, text ? text : "(out of memory)");
 }
+
+void lines_add(struct lines_piece *l, const char *fmt, ...)
+{
+	_cleanup_free_ char *piece = NULL;
+	char *longer = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&piece, fmt, ap) < 0)
+		piece = NULL;
+	va_end(ap);
+	if (!piece || asprintf(&longer, "%s%s", l->text ? l->text : "", piece) < 0)
+		return;
+	free(l->text);
+	l->text = longer;
+}
+
+void lines_end(struct lines_piece *l)
+{
+	lines_put(l->out, lines_width(l->out), l->indent, l->text ? l->text : "");
+	free(l->text);
+	l->text = NULL;
+}

@@ -33,4 +33,14 @@ void lines_put(FILE *out, size_t width, size_t indent, const char *text);
 /* The same, in lines that fit `out`. The text must be harmless: see text_printable(). */
 void lines_print(FILE *out, size_t indent, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* A line that is put together piece by piece; `text` is freed at its end. */
+struct lines_piece {
+	FILE *out;
+	size_t indent;
+	char *text;
+};
+
+void lines_add(struct lines_piece *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void lines_end(struct lines_piece *l);
+
 #endif
