@@ -494,6 +494,8 @@ static enum status check_run(struct cli *cli, struct err *e)
 		st = json_print(check__json(&c, !stop, found), JSON_INDENT(1), e);
 	else if (!st)
 		check__print(&c, !stop, found);
+	if (!st && stop && !o->json) /* one message is enough: the reason is in the text */
+		found = err_set(e, found, "acquire would not start; the \"no:\" lines say why");
 	check_deinit(&c);
 	return st ? st : found;
 }

@@ -191,7 +191,7 @@ class BadInput(Case):
                 *(['acquire', '-s', f'sim:{name}', *out] for _ in range(SIMULATOR)))]
             for d in done:
                 self.one_line(d, 9)
-                self.assertIn(b'is a pipe', d.stderr)
+                self.assertIn(b'is a pipe', d.stdout if d.args[1] == 'check' else d.stderr)
         self.assertFalse((self.at / 'x').exists())
 
     @unittest.skipUnless(os.geteuid() == 0, 'needs root, to give it up')
@@ -206,6 +206,20 @@ class BadInput(Case):
                                   user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True)
             self.one_line(done, code)
             self.assertFalse((self.at / 'x').exists() or (self.at / 'x.partial').exists())
+
+    @unittest.skipIf(any(map(os.path.exists, ('/proc/kcore', '/dev/crash', '/dev/mem'))), 'there may be a source')
+    def test_without_a_source_there_is_a_next_step(self):
+        """As in a container: all reasons, and what to do."""
+        for place, step in (('docker', 'run it on the container\'s host'), ('', '--source file:DUMP')):
+            env = {name: value for name, value in os.environ.items() if name != 'KUBERNETES_SERVICE_HOST'}
+            env.pop('container', None)
+            if place:
+                env['container'] = place
+            elif os.path.exists('/.dockerenv') or os.path.exists('/run/.containerenv'):
+                continue
+            done = run('acquire', '-o', self.at / 'x', env=env)
+            self.one_line(done, 4)
+            self.assertRegex(done.stderr.decode(), rf'kcore.*crash.*devmem.*; next: .*{re.escape(step)}')
 
     def test_target_that_exists(self):
         image = self.file('image', memory(4))

@@ -8,12 +8,14 @@
 #include "agent/collect/acquire/summary.h"
 #include "agent/collect/capture/manifest.h"
 #include "agent/collect/host/host.h"
+#include "agent/collect/host/next_step.h"
 #include "agent/shared/output/output.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/share.h"
 #include "agent/shared/program/text.h"
 #include "driver-interface/file_map.h"
+#include "driver-interface/source.h"
 
 void acquire_announce_source(const struct drv_info *info)
 {
@@ -88,6 +90,19 @@ static enum status open_watched(const struct acquire_options *o, struct drv **re
 	return st;
 }
 
+/*
+ * Behind why no source can be used, what to do; the reasons are cut where there is no room for
+ * both. What the process itself lacks says already what it needs.
+ */
+static enum status say_next_step(enum status st, struct err *e)
+{
+	const struct err why = *e;
+
+	if (drv__lacks())
+		return st;
+	return err_set(e, st, "%.270s; next: %s", why.message, host_next_step());
+}
+
 enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e)
 {
 	const struct drv_info *info;
@@ -100,6 +115,8 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 	drv_map_file = o->map;
 	st = open_watched(o, ret, e);
 
+	if (!strcmp(o->source, "auto") && (st == ST_NO_SOURCE || st == ST_NO_PRIVILEGE))
+		return say_next_step(st, e);
 	if (st == ST_NOT_MINE || st == ST_CORRUPT)
 		st = err_add(e, ST_INPUT, "%s", o->source);
 	if (st)
