@@ -12,14 +12,36 @@
 
 static enum status smear_run(struct cli *cli, struct err *e);
 
+struct mappings_choice {
+	bool all;
+	uint32_t pid;
+};
+
 struct smear_options {
 	struct identity_options identity;
 	bool json;
 	bool csv;
+	bool changes;
 	bool full;
 	bool brief;
-	uint64_t pid;
+	struct mappings_choice mappings;
 };
+
+static enum status parse_mappings_choice(const char *text, void *at, struct err *e)
+{
+	struct mappings_choice *c = at;
+	char *end = NULL;
+	unsigned long long pid;
+
+	c->all = !strcmp(text, "all");
+	if (c->all)
+		return ST_OK;
+	pid = *text >= '0' && *text <= '9' ? strtoull(text, &end, 0) : 0;
+	if (!end || *end || pid > UINT32_MAX)
+		return err_set(e, ST_USAGE, "takes a PID, or 'all'");
+	c->pid = (uint32_t)pid;
+	return ST_OK;
+}
 
 static const struct option_def options[] = {
 	CLI_FLAG(struct smear_options, full, 0, "full",
@@ -28,9 +50,12 @@ static const struct option_def options[] = {
 		 "print the verdict and what to do about it; the default on a terminal"),
 	CLI_FLAG(struct smear_options, json, 'j', "json", "print one JSON object"),
 	CLI_FLAG(struct smear_options, csv, 0, "csv",
-		 "print a row for each process and pair of states"),
-	CLI_UINT(struct smear_options, pid, 'p', "mappings", "PID", 0, UINT32_MAX,
-		 "print a row for each mapping of that process; with --json, an object"),
+		 "print CSV: pages by process, copy of the page tables, place, verdict and reason"),
+	CLI_FLAG(struct smear_options, changes, 0, "changes",
+		 "print CSV: pages by process, pair of copies and change of state"),
+	CLI_PARSED(struct smear_options, mappings, 'p', "mappings", "PID", parse_mappings_choice,
+		   "print a row for each mapping of that process, or of 'all'; with --json, an "
+		   "object"),
 	CLI_GROUP(struct smear_options, identity, &identity_option_group),
 };
 
@@ -42,7 +67,9 @@ const struct command command_smear = {
 		      { "See every mapping of process 1234, and why",
 			"%s smear --mappings 1234 host.rsz" },
 		      { "Get the reasons for all processes as a table",
-			"%s smear --csv host.rsz > smear.csv" } },
+			"%s smear --csv host.rsz > smear.csv" },
+		      { "Get every mapping of every process, with capture times",
+			"%s smear --mappings all host.rsz > mappings.csv" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
@@ -54,7 +81,9 @@ const struct command command_smear = {
 		 "           example because the page file was not copied\n"
 		 "The end recommends what to do about it. --csv and --mappings give the reason\n"
 		 "for each group of pages, and METHOD.md (in share/doc/ramseal or\n"
-		 "agent/examine/smear) explains the reasons.\n"
+		 "agent/examine/smear) explains the reasons. docs/smear-tables.md reads these "
+		 "tables\n"
+		 "in R and pandas.\n"
 		 "\n"
 		 "`ramseal read` judges single pages. A new acquisition has fewer pages at\n"
 		 "risk with --order guided (the default), a faster output, and less activity\n"
@@ -70,13 +99,14 @@ const struct command command_smear = {
 /* Rows of mappings; nothing is printed before the first. */
 struct rows {
 	bool json;
+	bool all; /* of several processes */
 	bool begun;
 };
 
 static void begin_rows(struct rows *r)
 {
 	if (!r->begun && !r->json)
-		smear_print_rows_head(stdout);
+		(r->all ? smear_print_all_rows_head : smear_print_rows_head)(stdout);
 	r->begun = true;
 }
 
@@ -86,17 +116,17 @@ static enum status print_mapping_row(void *context, const struct smear_row *row,
 
 	begin_rows(r);
 	if (!r->json) {
-		smear_print_row(row, stdout);
+		(r->all ? smear_print_row_of_all : smear_print_row)(row, stdout);
 		return ST_OK;
 	}
-	return json_print(smear_row_json(row), JSON_COMPACT, e);
+	return json_print((r->all ? smear_row_of_all_json : smear_row_json)(row), JSON_COMPACT, e);
 }
 
 static enum status print_smear(const struct smear_options *o, const struct smear *s,
 			       const char *path, struct err *e)
 {
-	if (o->csv) {
-		smear_print_csv(s, stdout);
+	if (o->csv || o->changes) {
+		(o->csv ? smear_print_csv : smear_print_changes)(s, stdout);
 		return ST_OK;
 	}
 	if (o->json)
@@ -119,16 +149,17 @@ static bool has_pid(const struct smear *s, uint64_t pid)
 static enum status measure_smear_of_input(const struct smear_options *o, struct smear_input *in,
 					  const char *path, bool mappings, struct err *e)
 {
-	struct rows rows = { .json = o->json };
+	struct rows rows = { .json = o->json, .all = o->mappings.all };
 	struct smear_plan plan = smear_input_plan(in);
 	struct smear s;
 	enum status st;
 
 	plan.row = mappings ? print_mapping_row : NULL;
 	plan.context = &rows;
-	plan.row_pid = (uint32_t)o->pid;
+	plan.row_pid = o->mappings.pid;
+	plan.all_rows = o->mappings.all;
 	st = smear_analyse(&plan, &s, e);
-	if (!st && mappings && !has_pid(&s, o->pid))
+	if (!st && mappings && !o->mappings.all && !has_pid(&s, o->mappings.pid))
 		st = err_set(e, ST_INPUT, "no process %u with page tables", plan.row_pid);
 	else if (!st && mappings)
 		begin_rows(&rows);
@@ -149,8 +180,10 @@ static enum status smear_run(struct cli *cli, struct err *e)
 
 	if (o->brief && o->full)
 		return cli_usage(cli, e, "--brief and --full contradict each other");
-	if (o->csv && (o->json || mappings))
-		return err_set(e, ST_USAGE, "--csv cannot be combined with --json or --mappings");
+	if (o->csv + o->changes + mappings > 1 || (o->json && (o->csv || o->changes)))
+		return cli_usage(cli, e,
+				 "--csv, --changes and --mappings exclude each other, and --json "
+				 "goes only with --mappings");
 	st = identities_load(&o->identity, &x, e);
 	if (!st)
 		cage_command(cli, false);

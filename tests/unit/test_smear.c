@@ -1685,8 +1685,11 @@ TEST(report_says_what_was_measured)
 	json_decref(doc);
 	out = text_file_open();
 	smear_print_csv(&s, out);
+	smear_print_changes(&s, out);
 	smear_print_text(&s, out);
 	text = text_file_close(out);
+	CHECK_HAS(text, "pid,name,dtb,fate,copy,place,verdict,reason,pages\n");
+	CHECK_HAS(text, "7,\"'=a\"\"b\",0x100000,lived,image,memory,at-risk,torn,1\n");
 	CHECK_HAS(text, "7,\"'=a\"\"b\",0x100000,lived,before-after,valid,swap,1\n");
 	CHECK_HAS(text, "15.4 % certainly belong");
 	CHECK_HAS(text, "1 lived, 0 ended, 0 born");

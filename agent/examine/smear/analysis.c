@@ -66,12 +66,17 @@ static bool is_told_without_place(const struct pte *p)
 	}
 }
 
+static bool is_row_of(const struct smear_plan *plan, const struct smear_id *id)
+{
+	return id->listed && id->pid == plan->row_pid;
+}
+
 static enum status count_mapping(struct mapping *x, struct err *e)
 {
 	const struct smear_plan *plan = x->m->plan;
 	const struct pte *p = &x->run.view[x->copy].pte;
 	const bool placed = pte_place(p) != PLACE_NONE;
-	const bool told = plan->row && x->space->id.listed && x->space->id.pid == plan->row_pid &&
+	const bool told = plan->row && (plan->all_rows || is_row_of(plan, &x->space->id)) &&
 			  (placed || is_told_without_place(p));
 	struct verdict_span span;
 	enum status st = ST_OK;

@@ -19,14 +19,20 @@ void smear_print_text(const struct smear *s, FILE *out);
 /* The verdict and what to do about it, in a dozen lines. */
 void smear_print_short(const struct smear *s, FILE *out);
 
-/* A row for each process, pair of copies and pair of states; the first line names the columns. */
+/* CSV; the first line names the columns. A row for each process, copy, place and reason. */
 void smear_print_csv(const struct smear *s, FILE *out);
+/* For each process, pair of copies and pair of states. */
+void smear_print_changes(const struct smear *s, FILE *out);
 
 /* Rows of single mappings. */
 const char *smear_row_change(const struct smear_row *r);
 void smear_print_rows_head(FILE *out);
 void smear_print_row(const struct smear_row *r, FILE *out);
 json_t *smear_row_json(const struct smear_row *r);
+/* The same with the process in front: for rows of several. */
+void smear_print_all_rows_head(FILE *out);
+void smear_print_row_of_all(const struct smear_row *r, FILE *out);
+json_t *smear_row_of_all_json(const struct smear_row *r);
 
 /* What content says about the numbers of page files: a list, empty where they are known anyway. */
 json_t *smear_numbers_json(const struct smear *s);

@@ -24,16 +24,51 @@ static void print_quoted(const char *text, FILE *out)
 	fputc('"', out);
 }
 
-static void print_csv_id(const struct smear_id *id, FILE *out)
+/* "4,"System",0x1aa000,": the PID is left out where the process is in no list. */
+static void print_csv_process(const struct smear_id *id, FILE *out)
 {
 	if (id->listed)
 		fprintf(out, "%" PRIu32, id->pid);
 	fputc(',', out);
 	print_quoted(id->name, out);
-	fprintf(out, ",0x%" PRIx64 ",%s", id->dtb, fate_name(id->fate));
+	fprintf(out, ",0x%" PRIx64 ",", id->dtb);
+}
+
+static void print_csv_id(const struct smear_id *id, FILE *out)
+{
+	print_csv_process(id, out);
+	fputs(fate_name(id->fate), out);
+}
+
+static void print_csv_counts(const struct smear_id *id, const char *copy, const char *place,
+			     const uint64_t counts[VERDICTS], FILE *out)
+{
+	for (size_t v = 0; v < VERDICTS; v++) {
+		if (!counts[v])
+			continue;
+		print_csv_id(id, out);
+		fprintf(out, ",%s,%s,%s,%s,%" PRIu64 "\n", copy, place,
+			trust_name(verdict_trust((enum verdict)v)), verdict_name((enum verdict)v),
+			counts[v]);
+	}
 }
 
 void smear_print_csv(const struct smear *s, FILE *out)
+{
+	fprintf(out, "pid,name,dtb,fate,copy,place,verdict,reason,pages\n");
+	for (size_t i = 0; i < s->count; i++) {
+		for (size_t c = 0; c < COPIES; c++) {
+			const struct copy_sums *sums = &s->at[i].copy[c];
+
+			print_csv_counts(&s->at[i].id, copy_name((enum copy)c), "memory",
+					 sums->frames, out);
+			print_csv_counts(&s->at[i].id, copy_name((enum copy)c), "page-file",
+					 sums->slots, out);
+		}
+	}
+}
+
+void smear_print_changes(const struct smear *s, FILE *out)
 {
 	fprintf(out, "pid,name,dtb,fate,copies,from,to,pages\n");
 	for (size_t i = 0; i < s->count; i++) {
@@ -64,6 +99,18 @@ void smear_print_rows_head(FILE *out)
 {
 	fprintf(out, "copy,va,pages,state,raw,frame,file,slot,change,trust,verdict,window_ns,"
 		     "captured_ns,marker\n");
+}
+
+void smear_print_all_rows_head(FILE *out)
+{
+	fputs("pid,name,dtb,", out);
+	smear_print_rows_head(out);
+}
+
+void smear_print_row_of_all(const struct smear_row *r, FILE *out)
+{
+	print_csv_process(r->id, out);
+	smear_print_row(r, out);
 }
 
 void smear_print_row(const struct smear_row *r, FILE *out)

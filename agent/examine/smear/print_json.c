@@ -271,3 +271,16 @@ json_t *smear_row_json(const struct smear_row *r)
 		smear_put_number(o, "captured_ns", r->content.start);
 	return o;
 }
+
+json_t *smear_row_of_all_json(const struct smear_row *r)
+{
+	json_t *o = smear_row_json(r);
+
+	if (!o)
+		return NULL;
+	if (r->id->listed)
+		smear_put_number(o, "pid", r->id->pid);
+	json_object_set_new(o, "name", json_text(r->id->name));
+	json_object_set_new(o, "dtb", json_sprintf("0x%" PRIx64, r->id->dtb));
+	return o;
+}

@@ -294,12 +294,13 @@ struct smear_plan {
 	bool tables_only;
 	bool outline; /* pages cannot be read at all: only tables and manifest have content */
 	/*
-	 * Called for every mapping of that process; may be NULL. Anything but ST_OK ends the
-	 * measurement.
+	 * Called for every mapping of that process, or of all; may be NULL. Anything but ST_OK ends
+	 * the measurement.
 	 */
 	enum status (*row)(void *context, const struct smear_row *row, struct err *e);
 	void *context;
 	uint32_t row_pid;
+	bool all_rows;
 };
 
 /*
