@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ramseal heap: the heaps of a Windows process, and what is allocated in them. */
+#include <unistd.h>
+
 #include "agent/commands/commands.h"
 #include "agent/shared/output/cage_command.h"
 #include "agent/examine/show/heap_blocks.h"
@@ -18,6 +20,8 @@ static enum status heap_run(struct cli *cli, struct err *e);
 struct heap_options {
 	struct identity_options identity;
 	struct process_options process;
+	struct block_filter filter;
+	size_t preview;
 	uint64_t show;
 	uint64_t referrers;
 	const char *find;
@@ -30,6 +34,10 @@ struct heap_options {
 	bool json;
 	bool csv;
 };
+
+enum preview { PREVIEW_AUTO, PREVIEW_ALWAYS, PREVIEW_NEVER };
+
+static const char *const preview_choices[] = { "auto", "always", "never", NULL };
 
 static const struct option_def options[] = {
 	CLI_HEADING("Which process"),
@@ -54,7 +62,17 @@ static const struct option_def options[] = {
 		 "what grew until the later container NEW, by allocating call"),
 	CLI_FLAG(struct heap_options, dns, 0, "dns",
 		 "records of the DNS resolver's cache, found by their structure"),
+	CLI_HEADING("Which blocks, with --allocations"),
+	CLI_GROUP(struct heap_options, filter, &block_filter_group),
 	CLI_HEADING("How"),
+	{ .name = "preview",
+	  .kind = OPTION_CHOICE,
+	  .offset = CLI_AT(struct heap_options, preview, size_t),
+	  .value = "[=WHEN]",
+	  .choices = preview_choices,
+	  .lone = "always",
+	  .help = "with --allocations: first bytes, text and pointers of each block; auto: on a "
+		  "terminal" },
 	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
 	CLI_FLAG(struct heap_options, json, 'j', "json",
 		 "print one JSON document; with --allocations, --referrers and --find one object "
@@ -66,9 +84,10 @@ const struct command command_heap = {
 	.group = GROUP_PROCESS,
 	.summary = "list a process's heaps and what is allocated in them",
 	.examples = { { "List the heaps of process 1234", "%s heap -p 1234 host.rsz" },
+		      { "Look at what the blocks of heap 4 hold",
+			"%s heap -p 1234 -A --in 4 --text --preview host.rsz" },
 		      { "Find a text, and the blocks that contain it",
 			"%s heap -p 1234 --find password host.rsz" },
-		      { "List blocks that nothing refers to", "%s heap -p 1234 --leaks host.rsz" },
 		      { "See what grew between two containers",
 			"%s heap -p 1234 --diff monday.rsz friday.rsz" } },
 	.operands = { .text = "FILE [NEW]", .min = 1, .max = 2 },
@@ -98,6 +117,14 @@ const struct command command_heap = {
 		 "\n"
 		 "--pages counts the pages of all address ranges of a heap, including reserved\n"
 		 "ones; `ramseal help vad` explains the columns.\n"
+		 "\n"
+		 "--preview prints below each block its first 16 bytes, the longest text in its\n"
+		 "first 4 KiB, and what the first four pointers in it point to: a block, with\n"
+		 "its heap's number in the process's list, or a module. With --json it adds\n"
+		 "`preview`, and all pointers of the first 64 words.\n"
+		 "\n"
+		 "--find with --allocations lists the blocks that contain the text, instead of\n"
+		 "each place.\n"
 		 "\n"
 		 "--find and --referrers search all memory that the process can write to, which\n"
 		 "is private and mapped memory and the writable sections of its modules. Pages\n"
@@ -138,12 +165,19 @@ const struct command command_heap = {
 		 "Time and memory are bounded, even for damaged or hostile memory. At most\n"
 		 "4,096 heaps of a process are walked, and at most 2^26 pages are read to find\n"
 		 "and walk them (256 GiB, repetitions included); --leaks searches at most 2^28\n"
-		 "pages. The list of heaps and --allocations keep no blocks in memory;\n"
-		 "everything else keeps 72 bytes per block, and --leaks 14 more, plus 4 for\n"
+		 "pages. The list of heaps and --allocations without a preview keep no blocks\n"
+		 "in memory; everything else keeps 72 bytes per block, and --leaks 14 more, plus 4 "
+		 "for\n"
 		 "each pointer from block to block.\n",
 	.values_size = sizeof(struct heap_options),
 	.run = heap_run,
 };
+
+static bool wants_preview(const struct heap_options *o)
+{
+	return o->preview == PREVIEW_ALWAYS ||
+	       (o->preview == PREVIEW_AUTO && !o->json && !o->csv && isatty(STDOUT_FILENO));
+}
 
 static enum status tell_allocations(struct heap_session *s, struct block_printer *p, struct err *e)
 {
@@ -161,7 +195,10 @@ static enum status tell_of_all(struct cli *cli, struct heap_session *s, struct b
 	struct block_list l = { .with_free = !o->leaks && !o->umdh };
 	enum status st = heap_session_list(s, &l, e);
 
-	if (!st && cli_given(cli, "show"))
+	p->preview = o->allocations && wants_preview(o) ? &l : NULL;
+	if (!st && o->allocations)
+		st = o->find ? heap_find_blocks(p, s, &l, o->find, e) : tell_allocations(s, p, e);
+	else if (!st && cli_given(cli, "show"))
 		st = heap_show(p, s, &l, o->show, e);
 	else if (!st && o->dns)
 		st = heap_dns(p, &l, e);
@@ -185,11 +222,16 @@ static enum status heap_answer(struct cli *cli, struct heap_session *s, struct e
 		.json = o->json,
 		.csv = o->csv,
 	};
+	struct block_filter filter = o->filter;
+	const enum status st = block_filter_begin(&filter, cli, s, e);
 
-	if (o->allocations)
+	if (st)
+		return st;
+	p.filter = &filter;
+	if (o->allocations && !o->find && !wants_preview(o))
 		return tell_allocations(s, &p, e);
-	if (cli_given(cli, "show") || cli_given(cli, "referrers") || o->find || o->leaks ||
-	    o->umdh || o->dns)
+	if (o->allocations || cli_given(cli, "show") || cli_given(cli, "referrers") || o->find ||
+	    o->leaks || o->umdh || o->dns)
 		return tell_of_all(cli, s, &p, e);
 	return heap_list(s, o->json, e);
 }
@@ -227,15 +269,22 @@ static enum status heap_run(struct cli *cli, struct err *e)
 {
 	const struct heap_options *o = cli->values;
 	_cleanup_identities_ struct age_identities *x = NULL;
+	const struct option_def *only;
 	struct process_session s;
 	enum status st = ST_OK;
 
 	if (o->allocations + o->pages + o->leaks + o->umdh + o->diff + o->dns +
-		    cli_given(cli, "show") + cli_given(cli, "referrers") + (o->find != NULL) >
+		    cli_given(cli, "show") + cli_given(cli, "referrers") +
+		    (o->find && !o->allocations) >
 	    1)
 		st = cli_usage(cli, e,
 			       "takes one of --allocations, --pages, --leaks, --umdh, --diff, "
-			       "--dns, --show, --referrers and --find");
+			       "--dns, --show, --referrers and --find; only --find goes with "
+			       "--allocations, too");
+	else if (!o->allocations && (only = cli_given_of(cli, &block_filter_group)))
+		st = cli_usage(cli, e, "--%s goes with --allocations", only->name);
+	else if (o->preview == PREVIEW_ALWAYS && (!o->allocations || o->csv))
+		st = cli_usage(cli, e, "--preview goes with --allocations, and without --csv");
 	else if (cli->n_operands != (o->diff ? 2 : 1))
 		st = cli_usage(cli, e, "--diff takes two containers, FILE and NEW; all else one");
 	else if (o->csv && (!o->allocations || o->json))

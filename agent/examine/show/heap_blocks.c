@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/examine/show/block_content.h"
 #include "agent/shared/program/interrupt.h"
 
 /*
@@ -188,6 +189,18 @@ static void print_csv(const struct heap_allocation *a, uint64_t heap, const stru
 	fwrite(r.text, 1, r.n, stdout); /* what it refused, main() finds when it closes it */
 }
 
+static enum status print_block_json(struct block_printer *p, const struct heap_allocation *a,
+				    const struct block_worth *w, struct err *e)
+{
+	json_t *o = block_json(p, a, w);
+
+	if (p->preview &&
+	    !json_add_fields(o, JSON_FIELDS(field_made(
+					"preview", block_preview_json(p->session, p->preview, a)))))
+		return json_decref(o), err_nomem(e);
+	return json_print(o, JSON_COMPACT, e);
+}
+
 static enum status print_block(struct block_printer *p, const struct heap_allocation *a,
 			       struct err *e)
 {
@@ -197,7 +210,7 @@ static enum status print_block(struct block_printer *p, const struct heap_alloca
 
 	block_judge(p, a, &w);
 	if (p->json)
-		return json_print(block_json(p, a, &w), JSON_COMPACT, e);
+		return print_block_json(p, a, &w, e);
 	if (p->csv) {
 		print_csv(a, heap, &w);
 		return ST_OK;
@@ -212,7 +225,21 @@ static enum status print_block(struct block_printer *p, const struct heap_alloca
 	table_cell(&p->table, "%s", heap_state_name(a->state));
 	table_cell(&p->table, "%s", w.trust);
 	table_cell(&p->table, "%s", from);
+	if (p->preview)
+		block_preview_print(p->session, p->preview, a);
 	return ST_OK;
+}
+
+/* Reads the block, which a walk must not be interrupted for: only when blocks are printed. */
+static bool has_wanted_content(const struct block_printer *p, const struct heap_allocation *a)
+{
+	struct block_head h;
+	struct block_text t;
+
+	if (!p->filter || !p->filter->has_text)
+		return true;
+	block_head_read(p->session, a, &h);
+	return block_text_find(&h, &t);
 }
 
 /* The heap goes first: its blocks are next to each other. */
@@ -242,7 +269,8 @@ static enum status flush_blocks(struct block_printer *p, struct err *e)
 
 	print_columns(p);
 	for (size_t i = 0; i < p->count && !st; i++)
-		st = print_block(p, &p->at[i], e);
+		if (has_wanted_content(p, &p->at[i]))
+			st = print_block(p, &p->at[i], e);
 	p->count = 0;
 	heaps_forget_page(p->session->heaps);
 	if (!st && interrupted())
@@ -254,7 +282,8 @@ enum status block_printer_take(void *context, const struct heap_allocation *a, s
 {
 	struct block_printer *p = context;
 
-	if (a->state == BLOCK_INTERNAL)
+	if (a->state == BLOCK_INTERNAL ||
+	    (p->filter && !block_filter_takes(p->filter, p->session, a)))
 		return ST_OK;
 	p->at[p->count++] = *a;
 	return p->count < BLOCKS_AT_ONCE ? ST_OK : flush_blocks(p, e);

@@ -3,7 +3,7 @@
 #ifndef RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_BLOCKS_H
 #define RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_BLOCKS_H
 
-#include "agent/examine/show/heap_session.h"
+#include "agent/examine/show/block_filter.h"
 #include "agent/shared/program/table.h"
 
 /* How many are printed at once: what a block is worth depends on other pages than its header. */
@@ -11,6 +11,8 @@
 
 struct block_printer {
 	struct heap_session *session;
+	const struct block_filter *filter; /* NULL: all blocks */
+	const struct block_list *preview;  /* all blocks, to name pointers; NULL: no previews */
 	bool json, csv;
 	bool begun;
 	uint64_t judged;    /* pages */

@@ -2,6 +2,7 @@
 #include "agent/examine/show/heap_find.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/examine/show/heap_roots.h"
@@ -61,7 +62,19 @@ struct needle {
 	uint64_t places;      /* where they were found */
 	uint64_t pages, lost; /* that were searched, and that could not be */
 	uint64_t on_disk;     /* that only a mapped file has */
+	bool *blocks; /* of the list: set for those with a part of it. NULL: places are told */
 };
+
+/* Every block that has some of what was found. */
+static void mark_blocks(const struct block_list *l, uint64_t at, const struct needle *n)
+{
+	const struct heap_allocation *a = block_list_before(l, at);
+
+	for (size_t i = a ? (size_t)(a - l->at) : 0;
+	     i < l->count && l->at[i].address < at + n->size; i++)
+		if (l->at[i].address + block_bytes(&l->at[i]) > at)
+			n->blocks[i] = true;
+}
 
 static enum status search_bytes(struct block_printer *p, const struct block_list *l, uint64_t va,
 				const uint8_t *bytes, size_t len, struct needle *n, struct err *e)
@@ -71,7 +84,10 @@ static enum status search_bytes(struct block_printer *p, const struct block_list
 	for (size_t at = 0; at + n->size <= len && !st; at += n->step)
 		if (bytes[at] == n->bytes[0] && !memcmp(bytes + at, n->bytes, n->size)) {
 			n->places++;
-			st = tell_place(p, l, va + at, e);
+			if (n->blocks)
+				mark_blocks(l, va + at, n);
+			else
+				st = tell_place(p, l, va + at, e);
 		}
 	return st;
 }
@@ -195,7 +211,7 @@ static bool parse_wide(const char *text, struct needle *ret)
 static enum status find_text(struct block_printer *p, const struct block_list *l, const char *what,
 			     struct needle *n, struct err *e)
 {
-	struct needle bytes = { .step = 1, .size = strlen(what) };
+	struct needle bytes = { .step = 1, .size = strlen(what), .blocks = n->blocks };
 	enum status st = search_needle(p, l, n, e);
 
 	memcpy(bytes.bytes, what, bytes.size);
@@ -204,20 +220,43 @@ static enum status find_text(struct block_printer *p, const struct block_list *l
 	return st;
 }
 
-enum status heap_find(struct block_printer *p, const struct heap_session *s,
-		      const struct block_list *l, const char *what, struct err *e)
+/* A text or bytes. `blocks`: as in struct needle. */
+static enum status search_content(struct block_printer *p, const struct block_list *l,
+				  const char *what, bool *blocks, struct needle *n, struct err *e)
 {
 	const bool hex = !strncmp(what, HEAP_FIND_HEX, strlen(HEAP_FIND_HEX));
-	struct needle n = { .step = 1 };
-	enum status st;
 
-	if (hex && !parse_needle_hex(what + strlen(HEAP_FIND_HEX), &n))
+	*n = (struct needle){ .step = 1, .blocks = blocks };
+	if (hex && !parse_needle_hex(what + strlen(HEAP_FIND_HEX), n))
 		return err_set(e, ST_USAGE, "--find: '%s' is not 1 to %d bytes as hex:4d5a", what,
 			       HEAP_FIND_MAX);
-	if (!hex && (!*what || strlen(what) > HEAP_FIND_MAX || !parse_wide(what, &n)))
+	if (!hex && (!*what || strlen(what) > HEAP_FIND_MAX || !parse_wide(what, n)))
 		return err_set(e, ST_USAGE,
 			       "--find: needs 1 to %d characters, of at most %d bytes as UTF-8",
 			       HEAP_FIND_MAX / 2, HEAP_FIND_MAX);
-	st = hex ? search_needle(p, l, &n, e) : find_text(p, l, what, &n, e);
+	return hex ? search_needle(p, l, n, e) : find_text(p, l, what, n, e);
+}
+
+enum status heap_find(struct block_printer *p, const struct heap_session *s,
+		      const struct block_list *l, const char *what, struct err *e)
+{
+	struct needle n;
+	const enum status st = search_content(p, l, what, NULL, &n, e);
+
+	return st ? st : tell_search(s, &n, e);
+}
+
+enum status heap_find_blocks(struct block_printer *p, const struct heap_session *s,
+			     const struct block_list *l, const char *what, struct err *e)
+{
+	_cleanup_free_ bool *blocks = calloc(MAX(l->count, 1), sizeof(*blocks));
+	struct needle n;
+	enum status st = blocks ? search_content(p, l, what, blocks, &n, e) : err_nomem(e);
+
+	for (size_t i = 0; i < l->count && !st; i++)
+		if (blocks[i])
+			st = block_printer_take(p, &l->at[i], e);
+	if (!st)
+		st = block_printer_end(p, e);
 	return st ? st : tell_search(s, &n, e);
 }

@@ -17,5 +17,8 @@ enum status heap_referrers(struct block_printer *p, const struct heap_session *s
 #define HEAP_FIND_HEX "hex:"
 enum status heap_find(struct block_printer *p, const struct heap_session *s,
 		      const struct block_list *l, const char *what, struct err *e);
+/* The blocks that hold it, in whole or in part, each once, as the printer prints blocks. */
+enum status heap_find_blocks(struct block_printer *p, const struct heap_session *s,
+			     const struct block_list *l, const char *what, struct err *e);
 
 #endif

@@ -43,9 +43,12 @@ static void put_heap(const struct heap_session *r, size_t n)
 	const struct heap_stats *s = &r->stats[n];
 	const char *finding = heap_finding(r->heaps, i);
 	struct heap_check checks[HEAP_CHECKS];
+	char number[32] = "";
 
-	lines_print(stdout, 4, "heap 0x%" PRIx64 "  %s, %d-bit%s%s", i->address,
-		    heap_kind_name(i->kind), i->wide ? 64 : 32,
+	if (i->index)
+		snprintf(number, sizeof(number), ", number %" PRIu32, i->index);
+	lines_print(stdout, 4, "heap 0x%" PRIx64 "  %s, %d-bit%s%s%s", i->address,
+		    heap_kind_name(i->kind), i->wide ? 64 : 32, number,
 		    i->front_end ? ", front end LFH" : "",
 		    i->head || i->kind == HEAP_PAGE ? "" : ", first page missing");
 	if (finding)
