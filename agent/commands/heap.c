@@ -5,12 +5,14 @@
 #include "agent/commands/commands.h"
 #include "agent/shared/output/cage_command.h"
 #include "agent/examine/show/heap_blocks.h"
+#include "agent/examine/show/heap_chain.h"
 #include "agent/examine/show/heap_diff.h"
 #include "agent/examine/show/heap_dns.h"
 #include "agent/examine/show/heap_find.h"
 #include "agent/examine/show/heap_leaks.h"
 #include "agent/examine/show/heap_list.h"
 #include "agent/examine/show/heap_pages.h"
+#include "agent/examine/show/block_window.h"
 #include "agent/examine/show/heap_show.h"
 #include "agent/examine/show/heap_umdh.h"
 #include "agent/shared/container/identities.h"
@@ -22,9 +24,10 @@ struct heap_options {
 	struct process_options process;
 	struct block_filter filter;
 	size_t preview;
-	uint64_t show;
+	struct heap_show_options show;
 	uint64_t referrers;
 	const char *find;
+	bool chain;
 	bool allocations;
 	bool pages;
 	bool leaks;
@@ -48,10 +51,13 @@ static const struct option_def options[] = {
 		 "every block, with its size and how far its content can be trusted"),
 	CLI_FLAG(struct heap_options, pages, 0, "pages",
 		 "the pages of each heap by state, and how many of them are safe"),
-	CLI_UINT(struct heap_options, show, 0, "show", "ADDRESS", 0, UINT64_MAX,
-		 "the block around this address, and what its words point to"),
+	CLI_UINT(struct heap_options, show.va, 0, "show", "ADDRESS", 0, UINT64_MAX,
+		 "the block around this address: bytes, text, and what its words point to"),
 	CLI_UINT(struct heap_options, referrers, 0, "referrers", "ADDRESS", 0, UINT64_MAX,
-		 "every word that points to this address, and its block"),
+		 "every word that points to this address, and its block around it"),
+	CLI_FLAG(struct heap_options, chain, 0, "chain",
+		 "with --referrers: on to what refers to that block, until a module's data or a "
+		 "stack does"),
 	CLI_STRING(struct heap_options, find, 0, "find", "TEXT",
 		   "every place of a text, or of bytes given as hex:4d5a, and its block"),
 	CLI_FLAG(struct heap_options, leaks, 0, "leaks",
@@ -65,6 +71,10 @@ static const struct option_def options[] = {
 	CLI_HEADING("Which blocks, with --allocations"),
 	CLI_GROUP(struct heap_options, filter, &block_filter_group),
 	CLI_HEADING("How"),
+	CLI_SIZE(struct heap_options, show.bytes, 0, "length", "SIZE", 8, BLOCK_WINDOW_MAX,
+		 "with --show: so many bytes around the address; default: 512, with --json 4K"),
+	CLI_FLAG(struct heap_options, show.header, 0, "header",
+		 "with --show: the block's header, too, with what it says"),
 	{ .name = "preview",
 	  .kind = OPTION_CHOICE,
 	  .offset = CLI_AT(struct heap_options, preview, size_t),
@@ -131,6 +141,11 @@ const struct command command_heap = {
 		 "that could not be read are counted on stderr, and the exit code is then 3.\n"
 		 "The blocks that they find, and that --show shows, may be free: contents stay\n"
 		 "until a block is reused.\n"
+		 "\n"
+		 "--chain takes the shortest way from block to block, and says where it ends: in\n"
+		 "the data of a module, on a stack, in other memory, in a cycle, or with nothing\n"
+		 "that could be read. A word that points anywhere into a block refers to it.\n"
+		 "Each step searches all of that memory again.\n"
 		 "\n"
 		 "--leaks follows every word that points into a block, from stacks, writable\n"
 		 "sections of modules and other memory, and from the blocks that it reaches. A\n"
@@ -199,7 +214,7 @@ static enum status tell_of_all(struct cli *cli, struct heap_session *s, struct b
 	if (!st && o->allocations)
 		st = o->find ? heap_find_blocks(p, s, &l, o->find, e) : tell_allocations(s, p, e);
 	else if (!st && cli_given(cli, "show"))
-		st = heap_show(p, s, &l, o->show, e);
+		st = heap_show(p, s, &l, &o->show, e);
 	else if (!st && o->dns)
 		st = heap_dns(p, &l, e);
 	else if (!st && o->leaks)
@@ -208,6 +223,8 @@ static enum status tell_of_all(struct cli *cli, struct heap_session *s, struct b
 		st = heap_umdh(s, &l, e);
 	else if (!st && o->find)
 		st = heap_find(p, s, &l, o->find, e);
+	else if (!st && o->chain)
+		st = heap_chain(p, s, &l, o->referrers, e);
 	else if (!st)
 		st = heap_referrers(p, s, &l, o->referrers, e);
 	block_list_deinit(&l);
@@ -221,6 +238,7 @@ static enum status heap_answer(struct cli *cli, struct heap_session *s, struct e
 		.session = s,
 		.json = o->json,
 		.csv = o->csv,
+		.windows = cli_given(cli, "referrers"),
 	};
 	struct block_filter filter = o->filter;
 	const enum status st = block_filter_begin(&filter, cli, s, e);
@@ -283,6 +301,10 @@ static enum status heap_run(struct cli *cli, struct err *e)
 			       "--allocations, too");
 	else if (!o->allocations && (only = cli_given_of(cli, &block_filter_group)))
 		st = cli_usage(cli, e, "--%s goes with --allocations", only->name);
+	else if (o->chain && !cli_given(cli, "referrers"))
+		st = cli_usage(cli, e, "--chain goes with --referrers");
+	else if (!cli_given(cli, "show") && (cli_given(cli, "length") || o->show.header))
+		st = cli_usage(cli, e, "--length and --header go with --show");
 	else if (o->preview == PREVIEW_ALWAYS && (!o->allocations || o->csv))
 		st = cli_usage(cli, e, "--preview goes with --allocations, and without --csv");
 	else if (cli->n_operands != (o->diff ? 2 : 1))

@@ -15,6 +15,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import heap_truth  # noqa: E402: beside this
+
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 PID = 1148
 # Allocations of the paper (agent/simulator/resolver.c): the name, two records, the entry, the table.
@@ -134,6 +137,119 @@ class Preview(Case):
             self.assertIn("takes a heap's number", self.mistake('-A', f'--in={bad}'))
         self.assertIn('has no heap 13', self.mistake('-A', '--in', 13, code=9))
         self.assertIn('no heap of the process is at 0x11d1000', self.mistake('-A', '--in', '0x11d1000', code=9))
+
+
+class Show(Case):
+    def test_window_around_the_address(self):
+        at = TABLE + 1392
+        lines = self.ask('--show', hex(at), '--length', 64).splitlines()
+        self.assertEqual(lines[0], f'{at:#x} is 1392 bytes into an allocation of 1688 bytes at {TABLE:#x}')
+        self.assertEqual((lines[2], lines[-1]), ('  ... 1376 bytes', '  ... and 248 bytes'))
+        self.assertEqual(lines[3:-1],
+                         [f'  0x{at - 16 + 8 * i:012x} +0x{1376 + 8 * i:03x}  00 00 00 00 00 00 00 00 ........'
+                          for i in range(2)] +
+                         [f'> 0x{at:012x} +0x570  60 1f 10 05 00 00 00 00 `.......  -> heap 12, 88 bytes at {ENTRY:#x}'] +
+                         [f'  0x{at + 8 + 8 * i:012x} +0x{1400 + 8 * i:03x}  00 00 00 00 00 00 00 00 ........'
+                          for i in range(5)])
+        words = self.show(at)['words']
+        self.assertEqual([w['offset'] for w in words], list(range(0, 1688, 8)))
+        self.assertEqual(words[1392 // 8]['value'], hex(ENTRY))
+        # In a block that is larger than any window it is around the address, at each end, too.
+        large = max(self.rows('-A'), key=lambda r: r['size'])
+        size = large['requested']
+        for offset in (0, size // 2, size - 1):
+            words = self.show(int(large['address'], 0) + offset)['words']
+            self.assertEqual(len(words), 512)
+            self.assertLessEqual(words[0]['offset'], offset)
+            self.assertGreater(words[-1]['offset'] + 8, offset)
+
+    def show(self, va, *args):
+        return json.loads(self.ask('--show', hex(va), '--json', *args))
+
+    def test_narrow_terminal_has_notes_below(self):
+        lines = self.at_terminal('--show', hex(FIRST)).splitlines()
+        note = f'-> heap 12, +0x30 of 88 bytes at {ENTRY:#x}'
+        self.assertEqual(lines[lines.index(f'        {note}') - 1],
+                         f'  0x{FIRST + 8:012x} +0x008  90 1f 10 05 00 00 00 00 ........')
+        self.assertLessEqual(max(map(len, lines[2:])), 80)
+        self.assertIn(f'........  {note}\n', self.ask('--show', hex(FIRST)))
+
+    def test_header(self):
+        lines = self.ask('--show', hex(NAME), '--header').splitlines()
+        self.assertRegex(lines[3], f'^  0x{NAME - 8:012x} -0x008  ([0-9a-f][0-9a-f] ){{8}}.{{8}}  header$')
+        before = max((r for r in self.rows('-A', '--in', f'0-{NAME - 1:#x}')), key=lambda r: int(r['address'], 0))
+        previous = NAME - int(before['address'], 0)  # whole blocks, one behind the other
+        self.assertEqual(lines[4], f'  decoded: 96 bytes with the header, flags 0x01, unused 8, block before {previous};'
+                                   ' sum right')
+        raw = re.search('-0x008  ((?:[0-9a-f]{2} ){8})', lines[3])[1].replace(' ', '')
+        header = self.show(NAME, '--header')['header']
+        self.assertEqual(header['bytes'][16:], raw)
+        self.assertEqual({**header, 'bytes': ''}, {'bytes': '', 'size': 96, 'flags': 1, 'unused': 8,
+                                                   'previous_size': previous, 'sum_fits': True})
+        self.assertNotIn('header', self.show(NAME))
+
+
+class Chain(Case):
+    WAY = [SECOND + 8, FIRST, ENTRY + 0x18, TABLE + 1392]  # figures 5 and 6
+
+    def test_referrers_show_their_blocks(self):
+        lines = self.ask('--referrers', hex(NAME)).splitlines()
+        self.assertEqual(lines[:3], [
+            f'0x{SECOND + 8:012x}  8 bytes into an allocation of 72 bytes at {SECOND:#x}, heap 4',
+            f'  0x{SECOND:012x} +0x000  00 00 00 00 00 00 00 00 ........',
+            f'> 0x{SECOND + 8:012x} +0x008  70 28 1e 01 00 00 00 00 p(......  -> heap 4, 88 bytes at {NAME:#x}'])
+        self.assertEqual(len(lines), 1 + 72 // 8)
+
+    def test_way_out_of_the_heaps(self):
+        rows = self.rows('--referrers', hex(NAME), '--chain')
+        self.assertEqual([int(r['reference'], 0) for r in rows[:-1]], self.WAY)
+        self.assertEqual([(r['step'], r['ends']) for r in rows], [(1, None), (2, None), (3, None), (4, None), (5, 'memory')])
+        lines = self.ask('--referrers', hex(NAME + 4), '--chain').splitlines()
+        self.assertEqual([int(line.split()[0], 0) for line in lines if line[0] == '0'],
+                         [int(r['reference'], 0) for r in rows])
+        self.assertEqual(lines[-1], 'memory of no heap, module or stack')
+        self.assertIn('--chain goes with --referrers', self.mistake('-A', '--chain'))
+        self.assertIn('go with --show', self.mistake('-A', '--header'))
+
+    def test_cycle_is_named(self):
+        """The chain's end leads to its beginning, and the entry of the cache leads to neither any more."""
+        with tempfile.TemporaryDirectory(prefix='ramseal-test-') as at:
+            image, container = os.path.join(at, 'memory.raw'), os.path.join(at, 'cycle.rsz')
+            run('acquire', '-q', '-s', 'sim:cohen2015heaps,ram=128M', '--format', 'raw', '-o', image)
+            run('acquire', '-q', '-s', f'file:{image}', '-o', container)
+            with open(image, 'r+b') as f:
+                for va, value in ((SECOND, FIRST), (ENTRY + 0x18, 0)):
+                    row = json.loads(run('read', '-q', '-p', PID, '-a', hex(va), '-n', 8, '--json', container).stdout)
+                    f.seek(row['frame'] + va % 4096)
+                    f.write(value.to_bytes(8, 'little'))
+            run('acquire', '-q', '--force', '-s', f'file:{image}', '-o', container)
+            done = run('heap', '-p', PID, '--referrers', hex(NAME), '--chain', '--json', container)
+            rows = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([(int(r['reference'], 0), r['ends']) for r in rows], [(SECOND + 8, None), (FIRST, 'cycle')])
+            self.assertEqual(done.returncode, 3)  # an image has no page file
+            text = run('heap', '-p', PID, '--referrers', hex(NAME), '--chain', container).stdout
+            self.assertIn(f'\na cycle: the word at {SECOND:#x}, in a block above, refers to it; ', text)
+
+    def test_stack_ends_it(self):
+        with tempfile.TemporaryDirectory(prefix='ramseal-test-') as at:
+            container, account = os.path.join(at, 'stacks.rsz'), os.path.join(at, 'truth')
+            done = run('acquire', '-q', '-s', 'sim:desktop,ram=64M,resident=2M,allocated=4M,trimmed=2M,others=8M,'
+                       'cache=2M,pagefile0=16M,pagefile1=0,live_files=1,activity=0,inside=1,processes=2,windows=10,'
+                       f'heaps=1,heap_blocks=400,stack_roots=9,process_truth={account}', '-o', container)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            truth = heap_truth.Heaps(account)
+            pid = next(iter(truth.stack_roots))
+            kinds = {}
+            for block, (kind, pointer) in truth.stack_roots[pid].items():
+                kinds.setdefault(kind, (block, pointer))
+            self.assertEqual(set(kinds), {'user-stack', 'register', 'kernel-stack'})
+            for block, pointer in kinds.values():
+                done = run('heap', '-q', '-p', pid, '--referrers', hex(block), '--chain', '--json', container)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                row, = (json.loads(line) for line in done.stdout.splitlines())
+                self.assertEqual((int(row['reference'], 0), row['ends']), (pointer, 'stack'))
+            text = run('heap', '-q', '-p', pid, '--referrers', hex(block), '--chain', container).stdout
+            self.assertRegex(text, r'\nstack of thread [1-9][0-9]*\n$')
 
 
 if __name__ == '__main__':

@@ -183,6 +183,15 @@ class Leaks(MachineCase):
         self.assertLess({*chain}, {*blocks})
         self.assertFalse({*chain} & LEAKS.keys())
 
+    def test_way_to_a_block(self):
+        self.acquire_preset()
+        *_, last = self.rows('--referrers', hex(min(CRT)), '--chain')
+        self.assertEqual((last['ends'], last['outside']['module']), ('module', 'app.exe'))
+        address = next(iter(EARLY))
+        self.assertEqual(self.rows('--referrers', hex(address), '--chain'), [])
+        self.assertEqual(self.ask('--referrers', hex(address), '--chain'),
+                         'nothing else that could be read refers to it\n')
+
     def test_words_of_code_hide_no_leak(self):
         """
         ntdll takes words of code for pointers, the text says, because it searches whatever was mapped to be written

@@ -57,27 +57,30 @@ void word_note_text(const struct heap_session *s, const struct block_list *l,
  * Bytes
  */
 
-void block_head_read(const struct heap_session *s, const struct heap_allocation *a,
-		     struct block_head *ret)
+void memory_part_read(const struct heap_session *s, uint64_t va, uint64_t size,
+		      struct memory_part *ret)
 {
-	const uint64_t bytes = block_bytes(a);
-	const size_t in_page = PAGE_SIZE - a->address % PAGE_SIZE;
+	*ret = (struct memory_part){ .size = (size_t)MIN(size, MEMORY_PART_MAX) };
+	ret->pages[0].end = MIN(ret->size, PAGE_SIZE - va % PAGE_SIZE);
+	ret->pages[1].first = ret->pages[0].end;
+	ret->pages[1].end = ret->size;
+	for (size_t i = 0; i < ARRAY_SIZE(ret->pages); i++) {
+		const size_t first = ret->pages[i].first;
 
-	*ret = (struct block_head){ .size = (size_t)MIN(bytes, BLOCK_HEAD_MAX) };
-	ret->parts[0].end = MIN(ret->size, in_page);
-	ret->parts[1].first = ret->parts[0].end;
-	ret->parts[1].end = ret->size;
-	for (size_t i = 0; i < ARRAY_SIZE(ret->parts); i++) {
-		const size_t first = ret->parts[i].first;
-
-		ret->parts[i].lost = !view_read(&s->memory, a->address + first, ret->bytes + first,
-						ret->parts[i].end - first);
+		ret->pages[i].lost = !view_read(&s->memory, va + first, ret->bytes + first,
+						ret->pages[i].end - first);
 	}
 }
 
-bool block_head_is_lost(const struct block_head *h, size_t at)
+void block_head_read(const struct heap_session *s, const struct heap_allocation *a,
+		     struct memory_part *ret)
 {
-	return h->parts[at >= h->parts[1].first].lost;
+	memory_part_read(s, a->address, block_bytes(a), ret);
+}
+
+bool memory_part_is_lost(const struct memory_part *h, size_t at)
+{
+	return h->pages[at >= h->pages[1].first].lost;
 }
 
 static bool is_plain(uint8_t c)
@@ -85,23 +88,23 @@ static bool is_plain(uint8_t c)
 	return c >= 0x20 && c < 0x7f;
 }
 
-void bytes_text(const struct block_head *h, size_t from, size_t to, size_t columns, char *ret,
-		size_t size)
+void memory_part_text(const struct memory_part *h, size_t from, size_t to, size_t columns,
+		      char *ret, size_t size)
 {
 	size_t n = 0;
 
 	for (size_t i = from; i < from + columns && n + 4 < size; i++)
 		if (i >= to)
 			n += (size_t)snprintf(ret + n, size - n, "   ");
-		else if (block_head_is_lost(h, i))
+		else if (memory_part_is_lost(h, i))
 			n += (size_t)snprintf(ret + n, size - n, "?? ");
 		else
 			n += (size_t)snprintf(ret + n, size - n, "%02x ", h->bytes[i]);
 	for (size_t i = from; i < MIN(to, from + columns) && n + 2 < size; i++)
 		n += (size_t)snprintf(ret + n, size - n, "%c",
-				      block_head_is_lost(h, i) ? '?'
-				      : is_plain(h->bytes[i])  ? (char)h->bytes[i]
-							       : '.');
+				      memory_part_is_lost(h, i) ? '?'
+				      : is_plain(h->bytes[i])   ? (char)h->bytes[i]
+								: '.');
 }
 
 /*
@@ -109,7 +112,7 @@ void bytes_text(const struct block_head *h, size_t from, size_t to, size_t colum
  */
 
 /* How many characters of `width` bytes begin at `at`. */
-static size_t count_plain(const struct block_head *h, size_t at, size_t width)
+static size_t count_plain(const struct memory_part *h, size_t at, size_t width)
 {
 	size_t n = 0;
 
@@ -119,14 +122,14 @@ static size_t count_plain(const struct block_head *h, size_t at, size_t width)
 	return n;
 }
 
-static bool is_text_end(const struct block_head *h, size_t at, size_t width)
+static bool is_text_end(const struct memory_part *h, size_t at, size_t width)
 {
 	if (at + width > h->size)
 		return true;
-	return !h->bytes[at] && (width == 1 || !h->bytes[at + 1]) && !block_head_is_lost(h, at);
+	return !h->bytes[at] && (width == 1 || !h->bytes[at + 1]) && !memory_part_is_lost(h, at);
 }
 
-bool block_text_find(const struct block_head *h, struct block_text *ret)
+bool block_text_find(const struct memory_part *h, struct block_text *ret)
 {
 	*ret = (struct block_text){ 0 };
 	for (size_t width = 1; width <= 2; width++)
@@ -140,8 +143,8 @@ bool block_text_find(const struct block_head *h, struct block_text *ret)
 	return ret->count > 0;
 }
 
-void block_text_copy(const struct block_head *h, const struct block_text *t, size_t most, char *ret,
-		     size_t size)
+void block_text_copy(const struct memory_part *h, const struct block_text *t, size_t most,
+		     char *ret, size_t size)
 {
 	const size_t n = MIN(t->count, MIN(most, size - 4));
 
@@ -161,13 +164,13 @@ static size_t word_size(const struct heap_session *s, const struct heap_allocati
 
 /* The first word from *at on that points somewhere; *at is then where it is. */
 static bool next_pointer(const struct heap_session *s, const struct block_list *l,
-			 const struct heap_allocation *a, const struct block_head *h, size_t *at,
+			 const struct heap_allocation *a, const struct memory_part *h, size_t *at,
 			 uint64_t *ret, char note[static WORD_NOTE_TEXT])
 {
 	const size_t word = word_size(s, a), end = MIN(h->size, PREVIEW_WORDS * word);
 
 	for (; *at + word <= end; *at += word) {
-		if (block_head_is_lost(h, *at) || block_head_is_lost(h, *at + word - 1))
+		if (memory_part_is_lost(h, *at) || memory_part_is_lost(h, *at + word - 1))
 			continue;
 		*ret = word == 8 ? get_le64(h->bytes + *at) : get_le32(h->bytes + *at);
 		word_note_text(s, l, a, *ret, note);
@@ -182,7 +185,7 @@ void block_preview_print(const struct heap_session *s, const struct block_list *
 {
 	char line[BYTES_TEXT(PREVIEW_BYTES)], text[BLOCK_TEXT_SIZE(BLOCK_TEXT_SHOWN)],
 		note[WORD_NOTE_TEXT];
-	struct block_head h;
+	struct memory_part h;
 	struct block_text t;
 	uint64_t word;
 	size_t at = 0;
@@ -190,7 +193,7 @@ void block_preview_print(const struct heap_session *s, const struct block_list *
 	block_head_read(s, a, &h);
 	if (!h.size)
 		return;
-	bytes_text(&h, 0, h.size, PREVIEW_BYTES, line, sizeof(line));
+	memory_part_text(&h, 0, h.size, PREVIEW_BYTES, line, sizeof(line));
 	printf("    %s\n", line);
 	for (size_t i = 0; i < PREVIEW_POINTERS && next_pointer(s, l, a, &h, &at, &word, note);
 	     i++, at += word_size(s, a))
@@ -201,18 +204,18 @@ void block_preview_print(const struct heap_session *s, const struct block_list *
 	printf("    +0x%02zx \"%s\"%s\n", t.at, text, t.wide ? " (UTF-16)" : "");
 }
 
-static json_t *head_hex_json(const struct block_head *h)
+static json_t *head_hex_json(const struct memory_part *h)
 {
 	char hex[2 * PREVIEW_BYTES + 1] = "";
 
 	for (size_t i = 0; i < MIN(h->size, PREVIEW_BYTES); i++)
-		snprintf(hex + 2 * i, 3, block_head_is_lost(h, i) ? "??" : "%02x", h->bytes[i]);
+		snprintf(hex + 2 * i, 3, memory_part_is_lost(h, i) ? "??" : "%02x", h->bytes[i]);
 	return json_string(hex);
 }
 
-static json_t *head_text_json(const struct block_head *h)
+static json_t *head_text_json(const struct memory_part *h)
 {
-	char text[BLOCK_TEXT_SIZE(BLOCK_HEAD_MAX)];
+	char text[BLOCK_TEXT_SIZE(MEMORY_PART_MAX)];
 	struct block_text t;
 
 	if (!block_text_find(h, &t))
@@ -224,7 +227,7 @@ static json_t *head_text_json(const struct block_head *h)
 }
 
 static json_t *head_pointers_json(const struct heap_session *s, const struct block_list *l,
-				  const struct heap_allocation *a, const struct block_head *h)
+				  const struct heap_allocation *a, const struct memory_part *h)
 {
 	json_t *list = json_array();
 	char note[WORD_NOTE_TEXT];
@@ -243,7 +246,7 @@ static json_t *head_pointers_json(const struct heap_session *s, const struct blo
 json_t *block_preview_json(const struct heap_session *s, const struct block_list *l,
 			   const struct heap_allocation *a)
 {
-	struct block_head h;
+	struct memory_part h;
 
 	block_head_read(s, a, &h);
 	return json_fields(JSON_FIELDS(field_made("bytes", head_hex_json(&h)),

@@ -19,36 +19,49 @@ void word_note_text(const struct heap_session *s, const struct block_list *l,
 		    const struct heap_allocation *own, uint64_t word,
 		    char ret[static WORD_NOTE_TEXT]);
 
-/* The first bytes of a block, as far as they could be read. */
-#define BLOCK_HEAD_MAX 4096
-struct block_head {
-	uint8_t bytes[BLOCK_HEAD_MAX]; /* 0 where .parts says that they are lost */
+/* A few bytes of memory, as far as they could be read. */
+#define MEMORY_PART_MAX 4096
+struct memory_part {
+	uint8_t bytes[MEMORY_PART_MAX]; /* 0 where they are lost */
 	size_t size;
 	struct {
 		size_t first, end;
 		bool lost;
-	} parts[2]; /* by pages; one without bytes is unused */
+	} pages[2]; /* one without bytes is unused */
 };
 
+/* At most MEMORY_PART_MAX bytes, of which no more are read. */
+void memory_part_read(const struct heap_session *s, uint64_t va, uint64_t size,
+		      struct memory_part *ret);
+bool memory_part_is_lost(const struct memory_part *m, size_t at);
+
+/* The first bytes of a block. */
 void block_head_read(const struct heap_session *s, const struct heap_allocation *a,
-		     struct block_head *ret);
-bool block_head_is_lost(const struct block_head *h, size_t at);
+		     struct memory_part *ret);
 
 /*
- * The longest text of a head, of printable ASCII characters: at least four that end with a NUL or
- * with the block, or twelve. False: there is none.
+ * `columns` bytes from `from` on in memory order, "??" where they are lost, and then as text;
+ * blanks from `to` on.
+ */
+#define BYTES_TEXT(columns) (4 * (columns) + 4)
+void memory_part_text(const struct memory_part *m, size_t from, size_t to, size_t columns,
+		      char *ret, size_t size);
+
+/*
+ * The longest text in some bytes, of printable ASCII characters: at least four that end with a NUL
+ * or with the bytes, or twelve. False: there is none.
  */
 struct block_text {
 	size_t at, count; /* bytes from the beginning; characters */
 	bool wide;        /* UTF-16; else ASCII */
 };
-bool block_text_find(const struct block_head *h, struct block_text *ret);
+bool block_text_find(const struct memory_part *m, struct block_text *ret);
 
 /* So many of its characters, and "..." where it goes on. */
 #define BLOCK_TEXT_SHOWN      56
 #define BLOCK_TEXT_SIZE(most) ((most) + 4)
-void block_text_copy(const struct block_head *h, const struct block_text *t, size_t most, char *ret,
-		     size_t size);
+void block_text_copy(const struct memory_part *m, const struct block_text *t, size_t most,
+		     char *ret, size_t size);
 
 /* Indented lines below a block's own: first bytes, text, and what its first words point to. */
 void block_preview_print(const struct heap_session *s, const struct block_list *l,
@@ -56,10 +69,5 @@ void block_preview_print(const struct heap_session *s, const struct block_list *
 /* The same as "preview" of heap-block-1.schema.json; NULL if out of memory. */
 json_t *block_preview_json(const struct heap_session *s, const struct block_list *l,
 			   const struct heap_allocation *a);
-
-/* Bytes in memory order, "??" where they are lost, and as text: `columns` of them in each line. */
-#define BYTES_TEXT(n) (4 * (n) + 4)
-void bytes_text(const struct block_head *h, size_t from, size_t to, size_t columns, char *ret,
-		size_t size);
 
 #endif

@@ -233,7 +233,7 @@ static enum status print_block(struct block_printer *p, const struct heap_alloca
 /* Reads the block, which a walk must not be interrupted for: only when blocks are printed. */
 static bool has_wanted_content(const struct block_printer *p, const struct heap_allocation *a)
 {
-	struct block_head h;
+	struct memory_part h;
 	struct block_text t;
 
 	if (!p->filter || !p->filter->has_text)

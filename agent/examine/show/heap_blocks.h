@@ -14,6 +14,7 @@ struct block_printer {
 	const struct block_filter *filter; /* NULL: all blocks */
 	const struct block_list *preview;  /* all blocks, to name pointers; NULL: no previews */
 	bool json, csv;
+	bool windows; /* references are told with the words around them */
 	bool begun;
 	uint64_t judged;    /* pages */
 	struct table table; /* for people */

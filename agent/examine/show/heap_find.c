@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/examine/show/block_content.h"
+#include "agent/examine/show/block_window.h"
 #include "agent/examine/show/heap_roots.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/log.h"
@@ -22,36 +24,59 @@ static void put_outside(const struct heap_session *s, uint64_t at)
 	       modules_at(&s->modules, at) ? "; " : "", modules_at(&s->modules, at) ? place : "");
 }
 
-/* Where something was found, and the block that this is in. */
-static enum status tell_place(struct block_printer *p, const struct block_list *l, uint64_t at,
-			      struct err *e)
-{
-	const struct heap_allocation *a = block_list_find(l, at);
-	json_t *o;
-	struct block_worth w;
+#define WINDOW_BEFORE 32 /* bytes that --referrers shows in front of a reference */
+#define WINDOW_BYTES  96
 
-	if (!p->json && !a) {
-		put_outside(p->session, at);
-		return ST_OK;
-	}
-	if (!p->json) {
-		printf("0x%012" PRIx64 "  %" PRIu64 " bytes into %s of %" PRIu64
-		       " bytes at 0x%" PRIx64 "\n",
-		       at, at - a->address, block_noun(a), block_bytes(a), a->address);
-		return ST_OK;
-	}
+static void put_place(struct block_printer *p, const struct block_list *l,
+		      const struct heap_allocation *a, uint64_t at)
+{
+	struct block_window w = { .session = p->session, .list = l, .block = a };
+	char heap[HEAP_NAME_TEXT];
+
+	heap_name_text(heaps_at(p->session->heaps, a->heap), heap);
+	printf("0x%012" PRIx64 "  %" PRIu64 " bytes into %s of %" PRIu64 " bytes at 0x%" PRIx64
+	       ", %s\n",
+	       at, at - a->address, block_noun(a), block_bytes(a), a->address, heap);
+	if (!p->windows)
+		return;
+	block_window_around(&w, at, WINDOW_BEFORE, WINDOW_BYTES);
+	block_window_print(&w);
+}
+
+static json_t *place_json(struct block_printer *p, const struct heap_allocation *a, uint64_t at)
+{
+	struct block_worth w;
+	json_t *o;
+
 	if (!a)
-		return json_print(
-			json_fields(JSON_FIELDS(
-				FIELD_SCHEMA("heap-block"), field_made("reference", heap_hex(at)),
-				field_made("outside", heap_place_json(p->session, at)))),
-			JSON_COMPACT, e);
+		return json_fields(JSON_FIELDS(
+			FIELD_SCHEMA("heap-block"), field_made("reference", heap_hex(at)),
+			field_made("outside", heap_place_json(p->session, at))));
 	block_judge(p, a, &w);
 	o = block_json(p, a, &w);
 	if (!json_add_fields(o, JSON_FIELDS(field_made("reference", heap_hex(at)),
 					    field_u64("offset", at - a->address))))
-		return json_decref(o), err_nomem(e);
-	return json_print(o, JSON_COMPACT, e);
+		return json_decref(o), NULL;
+	return o;
+}
+
+enum status heap_tell_place(struct block_printer *p, const struct block_list *l, uint64_t at,
+			    const struct json_field *more, struct err *e)
+{
+	const struct heap_allocation *a = block_list_find(l, at);
+	json_t *o;
+
+	if (p->json) {
+		o = place_json(p, a, at);
+		if (more && !json_add_fields(o, more))
+			return json_decref(o), err_nomem(e);
+		return json_print(o, JSON_COMPACT, e);
+	}
+	if (a)
+		put_place(p, l, a, at);
+	else
+		put_outside(p->session, at);
+	return ST_OK;
 }
 
 /* Bytes that are looked for at multiples of `step`. */
@@ -87,7 +112,7 @@ static enum status search_bytes(struct block_printer *p, const struct block_list
 			if (n->blocks)
 				mark_blocks(l, va + at, n);
 			else
-				st = tell_place(p, l, va + at, e);
+				st = heap_tell_place(p, l, va + at, NULL, e);
 		}
 	return st;
 }
@@ -146,6 +171,15 @@ static enum status search_needle(struct block_printer *p, const struct block_lis
 	return st;
 }
 
+enum status heap_search_outcome(const struct heap_session *s, uint64_t lost, struct err *e)
+{
+	return lost ? err_set(e, ST_UNREADABLE,
+			      "%s: %" PRIu64
+			      " pages could not be searched; their contents are not known",
+			      s->process->path, lost)
+		    : ST_OK;
+}
+
 /* What was not searched may hold it, too. */
 static enum status tell_search(const struct heap_session *s, const struct needle *n, struct err *e)
 {
@@ -157,21 +191,22 @@ static enum status tell_search(const struct heap_session *s, const struct needle
 			"%" PRIu64 " place%s in %" PRIu64 " pages; %" PRIu64
 			" pages could not be read, %" PRIu64 " are only in mapped files",
 			n->places, n->places == 1 ? "" : "s", n->pages, n->lost, n->on_disk);
-	return n->lost ? err_set(e, ST_UNREADABLE,
-				 "%s: %" PRIu64
-				 " pages could not be searched; their contents are not known",
-				 s->process->path, n->lost)
-		       : ST_OK;
+	return heap_search_outcome(s, n->lost, e);
+}
+
+bool heap_is_narrow(const struct heap_session *s, const struct block_list *l, uint64_t va)
+{
+	const struct heap_allocation *a = block_list_find(l, va);
+
+	/* Code of 32 bits can refer to any address of its own half, block or not. */
+	return a ? !heaps_at(s->heaps, a->heap)->wide
+		 : process_facts(s->process->process)->peb32 && va <= UINT32_MAX;
 }
 
 enum status heap_referrers(struct block_printer *p, const struct heap_session *s,
 			   const struct block_list *l, uint64_t va, struct err *e)
 {
-	const struct heap_allocation *a = block_list_find(l, va);
-	/* Code of 32 bits can refer to any address of its own half, block or not. */
-	const bool narrow = a ? !heaps_at(p->session->heaps, a->heap)->wide
-			      : process_facts(s->process->process)->peb32 && va <= UINT32_MAX;
-	struct needle n = { .size = narrow ? 4 : 8 };
+	struct needle n = { .size = heap_is_narrow(s, l, va) ? 4 : 8 };
 
 	enum status st;
 

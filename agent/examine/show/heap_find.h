@@ -5,6 +5,19 @@
 
 #include "agent/examine/show/heap_blocks.h"
 
+/*
+ * Where something was found, and the block that this is in; with p->windows its words there.
+ * `more`: further fields for JSON, or NULL.
+ */
+enum status heap_tell_place(struct block_printer *p, const struct block_list *l, uint64_t at,
+			    const struct json_field *more, struct err *e);
+
+/* ST_UNREADABLE: so many pages could not be searched. */
+enum status heap_search_outcome(const struct heap_session *s, uint64_t lost, struct err *e);
+
+/* Pointers of a 32-bit program lead to `va`: it is in a block of its, or an address of its. */
+bool heap_is_narrow(const struct heap_session *s, const struct block_list *l, uint64_t va);
+
 /* Every word with the value `va`. */
 enum status heap_referrers(struct block_printer *p, const struct heap_session *s,
 			   const struct block_list *l, uint64_t va, struct err *e);

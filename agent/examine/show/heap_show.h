@@ -5,8 +5,14 @@
 
 #include "agent/examine/show/heap_blocks.h"
 
-/* The block around `va` and its words. ST_INPUT: it is in no known block. */
+struct heap_show_options {
+	uint64_t va;
+	uint64_t bytes; /* so many around it; 0: a default */
+	bool header;
+};
+
+/* The block around `o->va`, and its words there. ST_INPUT: it is in no known block. */
 enum status heap_show(struct block_printer *p, const struct heap_session *s,
-		      const struct block_list *l, uint64_t va, struct err *e);
+		      const struct block_list *l, const struct heap_show_options *o, struct err *e);
 
 #endif
