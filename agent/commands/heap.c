@@ -67,7 +67,7 @@ static const struct option_def options[] = {
 	CLI_FLAG(struct heap_options, diff, 0, "diff",
 		 "what grew until the later container NEW, by allocating call"),
 	CLI_FLAG(struct heap_options, dns, 0, "dns",
-		 "records of the DNS resolver's cache, found by their structure"),
+		 "the DNS resolver's cache: names and records, found by their structure"),
 	CLI_HEADING("Which blocks, with --allocations"),
 	CLI_GROUP(struct heap_options, filter, &block_filter_group),
 	CLI_HEADING("How"),
@@ -157,13 +157,14 @@ const struct command command_heap = {
 		 "certain, and the list shows candidates. The summary says over what time the\n"
 		 "searched pages were captured, and how many of them are safe.\n"
 		 "\n"
-		 "--dns: `linked` says what points to the record: the cache's `table`; an\n"
-		 "`entry` of the cache, which may be in the table nevertheless; another\n"
-		 "`record`; or another busy `block`. `no` means that nothing readable does: it\n"
-		 "was freed or removed from the cache, or whatever refers to it is not in\n"
-		 "these heaps. Table and entries are found only if three entries with a record\n"
-		 "look alike. Names in the table without a record are listed too: there is\n"
-		 "none, or there was no answer yet.\n"
+		 "--dns prints a tree: an entry of the cache with its name, which is in its\n"
+		 "`table`, or of which that is not known (`entry`), and below it its records as\n"
+		 "one leads to the next. Records of no known entry follow, with what leads to\n"
+		 "them. If nothing readable does, the record was freed or removed from the\n"
+		 "cache, or whatever refers to it is not in these heaps. Table and entries are\n"
+		 "found only if three entries with a record look alike. A name in the table\n"
+		 "may have no record: there is none, or there was no answer yet. What is not\n"
+		 "safe says so in brackets.\n"
 		 "\n"
 		 "--umdh writes what tools read that compare UMDH logs. If +ust has kept no\n"
 		 "stack trace of a block, its BackTrace ID is made of its heap, its size and\n"

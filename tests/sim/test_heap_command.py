@@ -285,9 +285,13 @@ class Heap(HeapCase):
         self.assertEqual(linked.pop('front.cdn.example.net'), 'record')  # behind that of www, and in no entry
         self.assertEqual(set(linked.values()), {'block'})
         lines = self.ask(1148, '--dns').splitlines()
-        self.assertEqual(lines[0], '14 DNS records')
-        self.assertTrue(all(' table ' in line for line in lines[2:16]), lines)
-        self.assertEqual(lines[16:], ["0 names in the cache's table without a record"])
+        self.assertEqual(lines[0], '14 DNS records, 0 names without one; table 0x51012f0')
+        at = lines.index('www.example.com                  0x000005101f60 table       -')
+        self.assertEqual(lines[at + 1:at + 3], [
+            '. www.example.com                0x000001244fc0 CNAME    3600 front.cdn.example.net',
+            '. front.cdn.example.net          0x0000011e2b30 A        3600 192.0.0.10'])
+        self.assertEqual(sum(line.endswith(' table       -') for line in lines), 13)
+        self.assertEqual(sum(line.startswith('. ') for line in lines), 14)
 
     def leaks(self, pid, codes=(0,)):
         said = json.loads(self.ask(pid, '--leaks', '--json', codes=codes))

@@ -578,10 +578,16 @@ void dns_cache_deinit(struct dns_cache *c)
 	free(c->unanswered);
 }
 
-bool dns_cache_unanswered(const struct dns_cache_sources *s, const struct dns_cache *c, size_t i,
-			  char ret[static DNS_NAME_MAX])
+bool dns_cache_entry_name(const struct dns_cache_sources *s, const struct dns_cache *c,
+			  const struct heap_allocation *entry, char ret[static DNS_NAME_MAX])
 {
 	const struct search x = { .s = s };
 
-	return read_entry_name(&x, c->unanswered[i], c->name_at, ret);
+	return read_entry_name(&x, entry, c->name_at, ret);
+}
+
+bool dns_cache_unanswered(const struct dns_cache_sources *s, const struct dns_cache *c, size_t i,
+			  char ret[static DNS_NAME_MAX])
+{
+	return dns_cache_entry_name(s, c, c->unanswered[i], ret);
 }

@@ -59,9 +59,11 @@ struct dns_cache_sources {
 enum status dns_cache_find(const struct dns_cache_sources *s, struct dns_cache *ret, struct err *e);
 void dns_cache_deinit(struct dns_cache *c);
 
-/* Reads a record again, or the name of an entry without one. False: it cannot be read now. */
+/* Reads a record again, or the name of an entry. False: it cannot be read now. */
 bool dns_cache_record(const struct dns_cache_sources *s, const struct dns_found *f,
 		      struct dns_record *ret);
+bool dns_cache_entry_name(const struct dns_cache_sources *s, const struct dns_cache *c,
+			  const struct heap_allocation *entry, char ret[static DNS_NAME_MAX]);
 bool dns_cache_unanswered(const struct dns_cache_sources *s, const struct dns_cache *c, size_t i,
 			  char ret[static DNS_NAME_MAX]);
 
