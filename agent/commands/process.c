@@ -36,12 +36,19 @@ const struct command command_process = {
 	.group = GROUP_PROCESS,
 	.summary = "show the modules and threads of a process",
 	.examples = { { "Show modules and threads of process 1234", "%s process -p 1234 host.rsz" },
+		      { "Show those of the only process of that name",
+			"%s process -p lsass.exe host.rsz" },
 		      { "Name addresses by symbols of the kernel and a module",
 			"%s process -p 1234 --symbols ntkrnlmp.pdb --symbols app.pdb host.rsz" } },
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Kernel versions in ramseal's table need no symbols. For others, --symbols\n"
+	.notes = "A name instead of a PID is compared in any case. The kernel keeps only its\n"
+		 "first 14 or 15 characters: a longer name means a process whose name has so\n"
+		 "many and begins the same. If several processes have that name, their PIDs\n"
+		 "are listed, and the exit code is 2.\n"
+		 "\n"
+		 "Kernel versions in ramseal's table need no symbols. For others, --symbols\n"
 		 "gives the offsets of kernel fields; for any, it gives names for addresses. A\n"
 		 "module is known from the process's own module list, from an image that is\n"
 		 "mapped there (its VAD), or from both. If the two disagree, a line says so. The\n"

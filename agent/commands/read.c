@@ -32,7 +32,7 @@ struct read_options {
 	struct identity_options identity;
 	struct symbol_options symbols;
 	struct read_file_options files;
-	uint64_t pid;
+	struct process_choice who;
 	uint64_t dtb;
 	uint64_t va;
 	uint64_t length;
@@ -50,8 +50,8 @@ struct read_options {
 
 static const struct option_def options[] = {
 	CLI_HEADING("What to read"),
-	CLI_UINT(struct read_options, pid, 'p', "pid", "PID", 0, UINT32_MAX,
-		 "read the address space of this process"),
+	CLI_PARSED(struct read_options, who, 'p', "pid", PROCESS_CHOICE_VALUE, process_choice_parse,
+		   "read the address space of this process, by its PID or its name"),
 	CLI_UINT(struct read_options, dtb, 0, "dtb", "ADDRESS", 0, UINT64_MAX,
 		 "read the address space whose top-level table is at this physical address"),
 	CLI_UINT(struct read_options, va, 'a', "va", "ADDRESS", 0, UINT64_MAX,
@@ -279,13 +279,13 @@ static enum status read_status(const struct read_request *r, struct err *e)
 static char *name_of_bytes(const struct cli *cli, const struct read_request *r)
 {
 	const struct read_options *o = r->o;
-	char suffix[80];
+	char suffix[PROCESS_CHOICE_TEXT + 48], who[PROCESS_CHOICE_TEXT];
 
+	process_choice_text(&o->who, who);
 	if (cli_given(cli, "pa"))
 		snprintf(suffix, sizeof(suffix), "-pa-0x%" PRIx64 ".bin", o->pa);
 	else if (cli_given(cli, "pid"))
-		snprintf(suffix, sizeof(suffix), "-pid-%" PRIu64 "-0x%" PRIx64 ".bin", o->pid,
-			 r->first);
+		snprintf(suffix, sizeof(suffix), "-pid-%s-0x%" PRIx64 ".bin", who, r->first);
 	else
 		snprintf(suffix, sizeof(suffix), "-dtb-0x%" PRIx64 "-0x%" PRIx64 ".bin", o->dtb,
 			 r->first);
@@ -434,7 +434,8 @@ static enum status read_from_container(struct cli *cli, struct read_request *r, 
 	struct virtual_plan plan = {
 		.copy = r->copy,
 		.by_dtb = cli_given(cli, "dtb"),
-		.pid = (uint32_t)r->o->pid,
+		.pid = r->o->who.pid,
+		.name = r->o->who.name,
 		.dtb = r->o->dtb,
 	};
 	struct smear_input in;

@@ -165,12 +165,13 @@ static enum status make_report(const struct cli *cli, const struct page_figure *
 static char *name_of_page(const struct cli *cli)
 {
 	const struct report_options *o = cli->values;
-	char suffix[64];
+	char suffix[PROCESS_CHOICE_TEXT + 16], who[PROCESS_CHOICE_TEXT];
 
+	process_choice_text(&o->process.who, who);
 	if (o->figure)
 		snprintf(suffix, sizeof(suffix), "-%s.svg", o->figure->name);
 	else if (cli_given(cli, "pid"))
-		snprintf(suffix, sizeof(suffix), "-%" PRIu64 ".html", o->process.pid);
+		snprintf(suffix, sizeof(suffix), "-%s.html", who);
 	else
 		snprintf(suffix, sizeof(suffix), ".html");
 	return output_name_of(cli->n_operands == 1 && !fleet_is(cli->operands[0]) ? cli->operands[0]

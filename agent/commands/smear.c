@@ -4,6 +4,7 @@
  */
 #include "agent/commands/commands.h"
 #include "agent/shared/output/cage_command.h"
+#include "agent/examine/show/process_choice.h"
 #include "agent/examine/smear/input.h"
 #include "agent/examine/smear/print.h"
 #include "agent/shared/container/identities.h"
@@ -14,7 +15,7 @@ static enum status smear_run(struct cli *cli, struct err *e);
 
 struct mappings_choice {
 	bool all;
-	uint32_t pid;
+	struct process_choice who;
 };
 
 struct smear_options {
@@ -30,17 +31,9 @@ struct smear_options {
 static enum status parse_mappings_choice(const char *text, void *at, struct err *e)
 {
 	struct mappings_choice *c = at;
-	char *end = NULL;
-	unsigned long long pid;
 
 	c->all = !strcmp(text, "all");
-	if (c->all)
-		return ST_OK;
-	pid = *text >= '0' && *text <= '9' ? strtoull(text, &end, 0) : 0;
-	if (!end || *end || pid > UINT32_MAX)
-		return err_set(e, ST_USAGE, "takes a PID, or 'all'");
-	c->pid = (uint32_t)pid;
-	return ST_OK;
+	return c->all ? ST_OK : process_choice_parse(text, &c->who, e);
 }
 
 static const struct option_def options[] = {
@@ -53,9 +46,10 @@ static const struct option_def options[] = {
 		 "print CSV: pages by process, copy of the page tables, place, verdict and reason"),
 	CLI_FLAG(struct smear_options, changes, 0, "changes",
 		 "print CSV: pages by process, pair of copies and change of state"),
-	CLI_PARSED(struct smear_options, mappings, 'p', "mappings", "PID", parse_mappings_choice,
-		   "print a row for each mapping of that process, or of 'all'; with --json, an "
-		   "object"),
+	CLI_PARSED(
+		struct smear_options, mappings, 'p', "mappings", "PID|NAME|all",
+		parse_mappings_choice,
+		"print a row for each mapping of that process, or of all; with --json, an object"),
 	CLI_GROUP(struct smear_options, identity, &identity_option_group),
 };
 
@@ -156,10 +150,12 @@ static enum status measure_smear_of_input(const struct smear_options *o, struct 
 
 	plan.row = mappings ? print_mapping_row : NULL;
 	plan.context = &rows;
-	plan.row_pid = o->mappings.pid;
+	plan.row_pid = o->mappings.who.pid;
+	plan.row_name = mappings && !o->mappings.all ? o->mappings.who.name : NULL;
 	plan.all_rows = o->mappings.all;
 	st = smear_analyse(&plan, &s, e);
-	if (!st && mappings && !o->mappings.all && !has_pid(&s, o->mappings.pid))
+	if (!st && mappings && !o->mappings.all && !o->mappings.who.name &&
+	    !has_pid(&s, o->mappings.who.pid))
 		st = err_set(e, ST_INPUT, "no process %u with page tables", plan.row_pid);
 	else if (!st && mappings)
 		begin_rows(&rows);

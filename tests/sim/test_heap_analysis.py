@@ -66,6 +66,29 @@ class Case(unittest.TestCase):
         return text.decode().replace('\r\n', '\n')
 
 
+class Name(Case):
+    def test_process_by_its_name(self):
+        info = json.loads(run('info', '--json', self.container).stdout)
+        text = json.dumps(info)
+        self.assertEqual((text.count('"services.exe"'), text.count('"svchost.exe"') > 2), (1, True))
+        for args in (['process'], ['vad'], ['read', '-a', '0x7ffe0000'], ['heap'], ['smear']):
+            pid = ['-p', 'Services.EXE'] if args[0] != 'heap' else ['--pid', 'services.exe']
+            named = run(*args, *pid, '--json', self.container)
+            self.assertIn(named.returncode, (0, 3), named.stderr)
+            self.assertTrue(named.stdout)
+            self.assertEqual(named.stdout, run(*args, '-p', self.pid, '--json', self.container).stdout)
+            several = run(*args, '-p', 'svchost.exe', self.container)
+            self.assertEqual((several.returncode, several.stdout), (2, ''), several.stderr)
+            self.assertIn(f', {PID}, ', several.stderr)
+            none = run(*args, '-p', 'nobody.exe', self.container)
+            self.assertEqual((none.returncode, none.stdout), (9, ''), none.stderr)
+            self.assertIn("is called 'nobody.exe'", none.stderr)
+
+    @property
+    def pid(self):
+        return json.loads(run('process', '-p', 'services.exe', '--json', self.container).stdout)['pid']
+
+
 class Preview(Case):
     ENTRY_LINES = ['    00 00 00 00 00 00 00 00 90 1f 10 05 00 00 00 00 ................',
                    '    +0x08 -> +0x30 of this block',

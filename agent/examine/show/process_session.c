@@ -25,8 +25,10 @@ const enum copy copy_of_choice[] = { CHOICE_MAP(X) };
 #define CHUNK_BYTES ((size_t)64 << 20)
 
 static const struct option_def options[] = {
-	CLI_UINT(struct process_options, pid, 'p', "pid", "PID", 0, UINT32_MAX,
-		 "the process to examine; `ramseal info` lists PIDs"),
+	CLI_PARSED(struct process_options, who, 'p', "pid", PROCESS_CHOICE_VALUE,
+		   process_choice_parse,
+		   "the process to examine, by its PID, or by its name if only one is called so; "
+		   "`ramseal info` lists them"),
 	CLI_CHOICE(struct process_options, tables, 'T', "tables", NULL, copy_choices,
 		   COPY_CHOICE_HELP),
 	CLI_GROUP(struct process_options, symbols, &symbol_option_group),
@@ -44,7 +46,8 @@ static enum status open_memory(struct process_session *s, const struct process_o
 		.cached = CHUNKS,
 		.cached_bytes = CHUNK_BYTES,
 		.copy = copy_of_choice[o->tables],
-		.pid = (uint32_t)o->pid,
+		.pid = o->who.pid,
+		.name = o->who.name,
 	};
 	enum status st = manifest_get_notes(container_event(&s->in.container, "begin"), &s->notes,
 					    &plan.notes_size, e);
@@ -56,7 +59,9 @@ static enum status open_memory(struct process_session *s, const struct process_o
 	if (!st)
 		st = virtual_need_layout(s->memory, e);
 	if (!st)
-		st = process_open(s->memory, (uint32_t)o->pid, &s->symbols, &s->process, e);
+		st = process_open(s->memory,
+				  o->who.name ? virtual_info(s->memory)->pid : o->who.pid,
+				  &s->symbols, &s->process, e);
 	if (!st)
 		symbol_options_tell(&s->symbols);
 	return st;
@@ -76,7 +81,7 @@ enum status process_session_open_at(struct cli *cli, const char *path,
 	enum status st;
 
 	if (!cli_given(cli, "pid"))
-		return cli_usage(cli, e, "needs --pid PID");
+		return cli_usage(cli, e, "needs --pid PID or --pid NAME");
 	*ret = (struct process_session){ .path = path };
 	st = symbol_options_open(&o->symbols, &ret->symbols, e);
 	if (!st)

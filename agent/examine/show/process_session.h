@@ -4,12 +4,13 @@
 #define RAMSEAL_AGENT_EXAMINE_SHOW_PROCESS_SESSION_H
 
 #include "agent/examine/process/process.h"
+#include "agent/examine/show/process_choice.h"
 #include "agent/examine/show/symbol_options.h"
 #include "agent/examine/smear/input.h"
 #include "agent/shared/program/cli.h"
 
 struct process_options {
-	uint64_t pid;
+	struct process_choice who;
 	size_t tables; /* of copy_choices[] */
 	struct symbol_options symbols;
 };

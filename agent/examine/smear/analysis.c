@@ -66,9 +66,9 @@ static bool is_told_without_place(const struct pte *p)
 	}
 }
 
-static bool is_row_of(const struct smear_plan *plan, const struct smear_id *id)
+static bool is_row_of(const struct analysis *m, const struct smear_id *id)
 {
-	return id->listed && id->pid == plan->row_pid;
+	return id->listed && id->pid == m->row_pid;
 }
 
 static enum status count_mapping(struct mapping *x, struct err *e)
@@ -76,7 +76,7 @@ static enum status count_mapping(struct mapping *x, struct err *e)
 	const struct smear_plan *plan = x->m->plan;
 	const struct pte *p = &x->run.view[x->copy].pte;
 	const bool placed = pte_place(p) != PLACE_NONE;
-	const bool told = plan->row && (plan->all_rows || is_row_of(plan, &x->space->id)) &&
+	const bool told = plan->row && (plan->all_rows || is_row_of(x->m, &x->space->id)) &&
 			  (placed || is_told_without_place(p));
 	struct verdict_span span;
 	enum status st = ST_OK;
@@ -254,6 +254,9 @@ enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, stru
 	m->ret = ret;
 	find_clock_steps(plan->manifest, ret);
 	st = smear__set_up(m, e);
+	m->row_pid = plan->row_pid;
+	if (!st && plan->row_name)
+		st = smear_spaces_pid(&ret->spaces, plan->row_name, &m->row_pid, e);
 	if (!st)
 		st = smear__need_layout(m, e);
 	if (!st)

@@ -300,6 +300,7 @@ struct smear_plan {
 	enum status (*row)(void *context, const struct smear_row *row, struct err *e);
 	void *context;
 	uint32_t row_pid;
+	const char *row_name; /* or the process of this name; NULL: by PID */
 	bool all_rows;
 };
 

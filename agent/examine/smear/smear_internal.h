@@ -85,6 +85,7 @@ struct analysis {
 	bool image_only;  /* no pass is open: the tables in the memory are all there is */
 	uint32_t version; /* of the system; see pte_facts */
 	const struct smear_plan *plan;
+	uint32_t row_pid; /* the plan's, or of its name */
 	struct smear *ret;
 	struct source copy[COPIES];
 	struct stored_space *order; /* in which ret->spaces are walked; set with the layout */

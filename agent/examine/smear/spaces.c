@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/examine/smear/spaces.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "agent/shared/program/text.h"
+#include "formats/base/array.h"
 
 const char *fate_name(enum fate f)
 {
@@ -74,6 +80,65 @@ static int compare_spaces(const void *a, const void *b)
 	if (x->listed != y->listed)
 		return x->listed ? -1 : 1;
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* As many bytes as the shortest of the kernels' fields has. */
+#define CUT_NAME 14
+
+static bool is_called(const char *stored, const char *name)
+{
+	const size_t n = strlen(stored);
+
+	return !strcasecmp(stored, name) ||
+	       (n >= CUT_NAME && strlen(name) > n && !strncasecmp(stored, name, n));
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* "812, 1148, 1204": as many as there is room for. `pids` is sorted. */
+static void list_pids(const uint32_t *pids, size_t count, char *ret, size_t size)
+{
+	size_t n = 0, i = 0;
+
+	for (; i < count && n + 40 < size; i++)
+		n += (size_t)snprintf(ret + n, size - n, "%s%" PRIu32, i ? ", " : "", pids[i]);
+	if (i < count)
+		snprintf(ret + n, size - n, " and %zu more", count - i);
+}
+
+enum status smear_spaces_pid(const struct smear_spaces *s, const char *name, uint32_t *ret,
+			     struct err *e)
+{
+	_cleanup_free_ uint32_t *pids = calloc(MAX(s->count, 1), sizeof(*pids));
+	char shown[80], all[300];
+	size_t count = 0, distinct = 0;
+
+	if (!pids)
+		return err_nomem(e);
+	for (size_t i = 0; i < s->count; i++)
+		if (s->at[i].listed && is_called(s->at[i].name, name))
+			pids[count++] = s->at[i].pid;
+	array_sort(pids, count, sizeof(*pids), compare_pids);
+	for (size_t i = 0; i < count; i++) /* a PID that was used again is two */
+		if (!distinct || pids[distinct - 1] != pids[i])
+			pids[distinct++] = pids[i];
+	text_printable(name, shown, sizeof(shown));
+	if (!distinct)
+		return err_set(e, ST_INPUT,
+			       "no process with page tables is called '%s'; `ramseal info` lists "
+			       "all",
+			       shown);
+	list_pids(pids, distinct, all, sizeof(all));
+	if (distinct > 1)
+		return err_set(e, ST_USAGE, "%zu processes are called '%s', give a PID: %s",
+			       distinct, shown, all);
+	*ret = pids[0];
+	return ST_OK;
 }
 
 struct tables_pass {

@@ -54,6 +54,14 @@ struct smear_spaces {
 	size_t n_sharers;
 };
 
+/*
+ * The process that is called `name`, in any case. Windows keeps 14 or 15 bytes of a name and Linux
+ * 15, so a longer `name` means a process whose name has so many and begins the same. ST_INPUT: none
+ * is called so. ST_USAGE: several are; the message has their PIDs.
+ */
+enum status smear_spaces_pid(const struct smear_spaces *s, const char *name, uint32_t *ret,
+			     struct err *e);
+
 /* True if the pass ("before" or "after") left its line. */
 bool smear_spaces_has(const json_t *manifest, const char *when);
 

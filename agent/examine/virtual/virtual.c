@@ -102,6 +102,7 @@ static enum status find_wanted_space(struct virtual_memory *v, const struct virt
 	const struct smear_spaces *s = &v->smear.spaces;
 	const enum copy copy = v->request.copy;
 	const struct smear_id *id;
+	uint32_t pid = plan->pid;
 
 	if (plan->by_dtb) {
 		const uint64_t dtb = paging_root(s->mode, plan->dtb);
@@ -114,12 +115,18 @@ static enum status find_wanted_space(struct virtual_memory *v, const struct virt
 				       plan->dtb, where_copy_is(copy));
 		return ST_OK;
 	}
-	id = find_pid(s, plan->pid, copy);
+	if (plan->name) {
+		const enum status st = smear_spaces_pid(s, plan->name, &pid, e);
+
+		if (st)
+			return st;
+	}
+	id = find_pid(s, pid, copy);
 	if (!id)
-		id = find_sharer(s, plan->pid, copy);
+		id = find_sharer(s, pid, copy);
 	if (!id)
-		return err_set(e, ST_INPUT, "no process %" PRIu32 " with page tables", plan->pid);
-	return take_space(v, id, plan->pid, e);
+		return err_set(e, ST_INPUT, "no process %" PRIu32 " with page tables", pid);
+	return take_space(v, id, pid, e);
 }
 
 static enum status check_copy(const struct virtual_memory *v, struct err *e)

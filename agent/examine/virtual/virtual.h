@@ -84,6 +84,7 @@ struct virtual_plan {
 	bool chosen_later;
 	bool by_dtb;
 	uint32_t pid;
+	const char *name; /* instead of the PID, see smear_spaces_pid(); or NULL */
 	uint64_t dtb;
 	const void *notes; /* the source's ELF notes, as the manifest has them; or NULL */
 	size_t notes_size;
