@@ -183,6 +183,15 @@ class Leaks(MachineCase):
         self.assertLess({*chain}, {*blocks})
         self.assertFalse({*chain} & LEAKS.keys())
 
+    def test_header_before_a_stack_trace(self):
+        """+ust: between the header and the block there is more, and the decoded header is the chunk's."""
+        self.acquire_preset()
+        for address in LATE:
+            header = json.loads(self.ask('--show', hex(address), '--header', '--json'))['header']
+            self.assertTrue(header['sum_fits'])
+            self.assertEqual((header['flags'], header['bytes'][-2:]), (1, '05'))
+            self.assertGreaterEqual(header['size'], LATE[address].size + len(header['bytes']) // 2)
+
     def test_way_to_a_block(self):
         self.acquire_preset()
         *_, last = self.rows('--referrers', hex(min(CRT)), '--chain')

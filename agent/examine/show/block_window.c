@@ -9,7 +9,9 @@
 #include "agent/shared/program/terminal.h"
 #include "formats/base/bytes.h"
 
-#define HEADER_MAX 16
+#define EXTENDED           5 /* last byte before a block that is not directly behind its header */
+#define EXTENDED_UNITS_MAX 0x3f
+#define HEADER_MAX         (16 * (1 + EXTENDED_UNITS_MAX))
 
 static bool is_wide(const struct block_window *w)
 {
@@ -154,11 +156,22 @@ static bool read_header_facts(const struct block_window *w, const struct memory_
 	return true;
 }
 
+/*
+ * From the header's first byte to the block. With +ust there is more between the two, and the last
+ * two bytes say how much (agent/examine/heap/nt/extended.c).
+ */
 static size_t read_header(const struct block_window *w, struct memory_part *ret)
 {
-	const size_t size = word_of_window(w) * 2;
+	const size_t unit = word_of_window(w) * 2;
+	size_t size = unit;
 
-	memory_part_read(w->session, w->block->address - size, size, ret);
+	memory_part_read(w->session, w->block->address - unit, unit, ret);
+	if (heaps_at(w->session->heaps, w->block->heap)->kind == HEAP_NT &&
+	    ret->bytes[unit - 1] == EXTENDED && ret->bytes[unit - 2] &&
+	    ret->bytes[unit - 2] <= EXTENDED_UNITS_MAX)
+		size += ret->bytes[unit - 2] * unit;
+	if (size > unit)
+		memory_part_read(w->session, w->block->address - size, size, ret);
 	return size;
 }
 
