@@ -199,7 +199,7 @@ class Leaks(MachineCase):
         address = next(iter(EARLY))
         self.assertEqual(self.rows('--referrers', hex(address), '--chain'), [])
         self.assertEqual(self.ask('--referrers', hex(address), '--chain'),
-                         'nothing else that could be read refers to it\n')
+                         'nothing that could be read refers to it\n')
 
     def test_words_of_code_hide_no_leak(self):
         """

@@ -317,7 +317,8 @@ static void chain_end_text(const struct chain *c, char *ret, size_t size)
 		snprintf(ret, size, "not followed further: too many steps or blocks");
 		break;
 	case CHAIN_NOTHING:
-		snprintf(ret, size, "nothing else that could be read refers to it");
+		snprintf(ret, size, "nothing%s that could be read refers to it",
+			 c->best == NO_LINK ? "" : " else");
 		break;
 	}
 }
