@@ -5,13 +5,28 @@
  * does not allocate, and so cannot run out of memory halfway.
  */
 #include "formats/base/bcrypt.h"
+
+#include <stdbool.h>
+
 #include "formats/base/md5_sha1.h"
 #include "formats/base/sha256.h"
 
-/* One algorithm, and one hash of it under way. */
+/*
+ * The algorithms stay open: whoever opens one again asks Windows for files and keys, which a
+ * process in a cage cannot reach (agent/shared/program/cage_windows.h).
+ */
+enum algorithm { SHA256, MD5, SHA1 };
+static const wchar_t *const algorithm_names[] = {
+	[SHA256] = BCRYPT_SHA256_ALGORITHM,
+	[MD5] = BCRYPT_MD5_ALGORITHM,
+	[SHA1] = BCRYPT_SHA1_ALGORITHM,
+};
+static BCRYPT_ALG_HANDLE algorithms[ARRAY_SIZE(algorithm_names)];
+
+/* One hash under way. */
 struct hash {
 	struct bcrypt dll;
-	BCRYPT_ALG_HANDLE algorithm;
+	BCRYPT_ALG_HANDLE algorithm; /* of `algorithms` */
 	BCRYPT_HASH_HANDLE handle;
 	uint8_t *object; /* what `handle` lives in */
 	ULONG object_size;
@@ -28,13 +43,32 @@ static void hash_deinit(struct hash *h)
 {
 	if (h->handle)
 		h->dll.BCryptDestroyHash(h->handle);
-	if (h->algorithm)
-		h->dll.BCryptCloseAlgorithmProvider(h->algorithm, 0);
 	free(h->object);
 	*h = (struct hash){ 0 };
 }
 
-static enum status hash_init(struct hash *h, const wchar_t *name, struct err *e)
+static NTSTATUS open_algorithm(struct hash *h, enum algorithm which)
+{
+	BCRYPT_ALG_HANDLE *const kept = &algorithms[which];
+	BCRYPT_ALG_HANDLE opened = NULL;
+	NTSTATUS failed = 0;
+
+	h->algorithm = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
+	if (h->algorithm)
+		return 0;
+	failed = h->dll.BCryptOpenAlgorithmProvider(&opened, algorithm_names[which], NULL, 0);
+	if (!BCRYPT_SUCCESS(failed))
+		return failed;
+	/* Another thread may have been faster. */
+	if (__atomic_compare_exchange_n(kept, &h->algorithm, opened, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		h->algorithm = opened;
+	else
+		h->dll.BCryptCloseAlgorithmProvider(opened, 0);
+	return 0;
+}
+
+static enum status hash_init(struct hash *h, enum algorithm which, struct err *e)
 {
 	ULONG got = 0;
 	NTSTATUS failed;
@@ -44,15 +78,15 @@ static enum status hash_init(struct hash *h, const wchar_t *name, struct err *e)
 	st = bcrypt_load(&h->dll, e);
 	if (st)
 		return st;
-	failed = h->dll.BCryptOpenAlgorithmProvider(&h->algorithm, name, NULL, 0);
+	failed = open_algorithm(h, which);
 	if (BCRYPT_SUCCESS(failed))
 		failed = h->dll.BCryptGetProperty(h->algorithm, BCRYPT_OBJECT_LENGTH,
 						  (PUCHAR)&h->object_size, sizeof(h->object_size),
 						  &got, 0);
 	if (!BCRYPT_SUCCESS(failed)) {
 		hash_deinit(h);
-		return err_set(e, ST_SYSTEM, "bcrypt has no %ls: status 0x%08lx", name,
-			       (unsigned long)failed);
+		return err_set(e, ST_SYSTEM, "bcrypt has no %ls: status 0x%08lx",
+			       algorithm_names[which], (unsigned long)failed);
 	}
 	h->object = malloc(MAX(h->object_size, 1));
 	if (!h->object) {
@@ -101,7 +135,7 @@ enum status sha256_create(struct sha256 **ret, struct err *e)
 
 	if (!h)
 		return err_nomem(e);
-	st = hash_init(&h->hash, BCRYPT_SHA256_ALGORITHM, e);
+	st = hash_init(&h->hash, SHA256, e);
 	if (st) {
 		free(h);
 		return st;
@@ -145,9 +179,9 @@ enum status md5_sha1_create(struct md5_sha1 **ret, struct err *e)
 
 	if (!h)
 		return err_nomem(e);
-	st = hash_init(&h->md5, BCRYPT_MD5_ALGORITHM, e);
+	st = hash_init(&h->md5, MD5, e);
 	if (!st)
-		st = hash_init(&h->sha1, BCRYPT_SHA1_ALGORITHM, e);
+		st = hash_init(&h->sha1, SHA1, e);
 	if (st) {
 		md5_sha1_destroy(h);
 		return st;
