@@ -13,7 +13,9 @@
  * `by_name`: a library creates the outputs by name (E01). Then everything in their folders is
  * writable.
  *
- * Windows: nothing yet.
+ * Windows: the cage is another process (agent/shared/program/cage_windows.h), which begins with
+ * main() and comes here, too. The one that calls this first then never returns from it, unless
+ * there is no such process: call it before anything was printed. With `by_name` there is none.
  */
 void cage_command(const struct cli *cli, bool by_name);
 

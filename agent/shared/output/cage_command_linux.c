@@ -10,6 +10,7 @@
 #include "agent/shared/output/deputy.h"
 #include "agent/shared/output/output_target.h"
 #include "agent/shared/program/cage.h"
+#include "agent/shared/program/cage_paths.h"
 #include "agent/shared/program/json.h"
 #include "agent/shared/program/log.h"
 

@@ -15,8 +15,9 @@
 #define RAMSEAL_AGENT_SHARED_PROGRAM_CAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "agent/shared/program/cli.h"
+#include "formats/base/defs.h"
 
 enum cage_access {
 	CAGE_READ,  /* a file; or all below a folder */
@@ -38,10 +39,6 @@ struct cage_plan {
 
 /* Missing or unusable paths are left out: opening them will report it. */
 void cage_allow(struct cage_plan *p, const char *path, enum cage_access access);
-
-/* Calls `fn` for every path on the command line; for operands, without an option. */
-void cage_each_path(const struct cli *cli,
-		    void (*fn)(void *arg, const struct option_def *o, const char *path), void *arg);
 
 /* What confines us, with a reason for each part that is missing. */
 struct cage {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/shared/program/cage_paths.h"
+
 #include <string.h>
 
-#include "agent/shared/program/cage.h"
 #include "agent/shared/program/cli_internal.h"
 
 /* By what --help calls it, as completion does. */
