@@ -113,6 +113,50 @@ static enum status add_kcore_maps(struct kcore *k, struct range_list *iomem,
 	return st ? st : drv__add_map(d, d->info.path, map, e);
 }
 
+/* Without its RAM the map is kcore's alone, and nothing shows what that lacks. */
+static void read_iomem(struct kcore *k, struct range_list *ret)
+{
+	struct err why = ERR_INIT;
+	const enum status st = iomem_read(ret, &why);
+
+	if (!st)
+		return;
+	ret->count = 0;
+	/* There is none, or it shows its addresses to others alone. */
+	if (!access(iomem_path(), F_OK) && st != ST_NO_PRIVILEGE)
+		linux_odd(&k->base, "%s; the map is that of %s alone", why.message,
+			  k->base.drv.info.path);
+}
+
+/*
+ * RAM that was added and never used, kcore lacks, too. But nothing adds so much, and a line "0 to
+ * the end" would have pages by the trillion recorded as missing.
+ */
+#define LACK_MIN  ((uint64_t)1 << 40)
+#define LACK_PART 64
+
+static void doubt_iomem(struct kcore *k, const struct range_list *map, struct range_list *iomem,
+			struct range_list *ram)
+{
+	_cleanup_ranges_ struct range_list own = { 0 }, lacks = { 0 };
+	uint64_t bytes;
+
+	if (range_list_copy(&own, map, NULL))
+		return;
+	range_list_tidy(&own, NULL);
+	if (range_list_subtract(ram, &own, &lacks, NULL))
+		return;
+	bytes = range_list_bytes(&lacks);
+	if (bytes < LACK_MIN || bytes / LACK_PART < range_list_bytes(&own))
+		return;
+	linux_lost(&k->base,
+		   "%s names %" PRIu64 " pages of RAM that %s does not offer, and that no machine "
+		   "has: it is ignored, and they are not acquired",
+		   iomem_path(), bytes / PAGE_SIZE, k->base.drv.info.path);
+	iomem->count = 0;
+	ram->count = 0;
+}
+
 static enum status map_ram(struct kcore *k, struct err *e)
 {
 	_cleanup_ranges_ struct range_list iomem = { 0 };
@@ -120,12 +164,13 @@ static enum status map_ram(struct kcore *k, struct err *e)
 	_cleanup_ranges_ struct range_list map = { 0 };
 	enum status st;
 
-	if (iomem_read(&iomem, NULL))
-		iomem.count = 0;
+	read_iomem(k, &iomem);
 	st = range_list_copy(&ram, &iomem, e);
 	range_list_tidy(&ram, NULL);
 	if (!st)
 		st = kcore_view_find_ram(&k->own, &ram, &map, e);
+	if (!st)
+		doubt_iomem(k, &map, &iomem, &ram);
 	if (!st && ram.count)
 		return add_kcore_maps(k, &iomem, &ram, &map, e);
 	return st ? st : drv__add_map(&k->base.drv, k->base.drv.info.path, &map, e);

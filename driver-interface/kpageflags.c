@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "driver-interface/linux.h"
 #include "driver-interface/source.h"
 
 /* include/uapi/linux/kernel-page-flags.h */
@@ -114,7 +115,28 @@ static struct page_status status_of_flags(struct kpageflags *f, uint64_t pfn, ui
 struct sample {
 	uint64_t pages, forbidden, poisoned;
 	bool impossible, short_of; /* flags; the file ends before the pages do */
+	bool torn;                 /* pages do and do not exist side by side */
 };
+
+/*
+ * Memory comes and goes in sections of 128 MiB, and what a driver takes out of one in blocks of 2
+ * MiB (pfn_to_online_page() and SUBSECTION_SIZE, 6.12): no single page is missing among others.
+ */
+static bool block_is_torn(const struct kpageflags *f, uint64_t pfn)
+{
+#ifdef __x86_64__ /* ARM64 had holes of pages until 5.14 */
+	uint64_t flags[HUGE_2M];
+	size_t has, missing = 0;
+
+	if (!read_known_flags(f, pfn & ~(HUGE_2M - 1), flags, HUGE_2M, &has))
+		return false;
+	for (size_t i = 0; i < has; i++)
+		missing += flags[i] == KPF_NOPAGE;
+	return missing && missing < has;
+#else
+	return false;
+#endif
+}
 
 static void sample_flags(struct kpageflags *f, uint64_t pfn, size_t n, struct sample *s)
 {
@@ -131,6 +153,8 @@ static void sample_flags(struct kpageflags *f, uint64_t pfn, size_t n, struct sa
 		s->forbidden += is.state != PAGE_DATA;
 		s->poisoned += is.state == PAGE_UNREADABLE;
 		s->impossible |= flags[i] & KPF_NOPAGE && flags[i] != KPF_NOPAGE;
+		s->torn =
+			s->torn || (i < has && flags[i] == KPF_NOPAGE && block_is_torn(f, pfn + i));
 	}
 }
 
@@ -154,6 +178,10 @@ const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map,
 		return "has flags that no kernel sets";
 	if (s.pages >= SAMPLE_MIN && s.forbidden == s.pages)
 		return "forbids every page of a sample";
+	if (s.pages >= SAMPLE_MIN && s.torn)
+		return "lacks single pages, which no kernel does";
+	if (s.poisoned && (!test_path || linux_has_system_root()) && linux_has_no_poison())
+		return "calls pages poisoned where the kernel counts none (HardwareCorrupted)";
 	if (s.pages >= SAMPLE_MIN && s.poisoned * POISONED_PART > s.pages)
 		return "calls more pages poisoned than a machine can lose";
 	if (shown && s.short_of)

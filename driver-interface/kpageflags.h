@@ -40,10 +40,10 @@ bool kpageflags_withhold(const struct kpageflags *f, uint64_t addr, size_t pages
 
 /*
  * Why a sample of the flags of `map` cannot be from the kernel; NULL if it can. Static. They forbid
- * every page, or more pages are poisoned than a machine can lose, or a page that does not exist has
- * other flags (fs/proc/page.c, stable_page_flags(): then NOPAGE is all that it has). `shown`: the
- * kernel itself shows this memory, so the file must reach as far: max_pfn is the end of both
- * (kcore_ram_list() and kpageflags_read()).
+ * every page, or a page that does not exist has other flags (fs/proc/page.c, stable_page_flags():
+ * then NOPAGE is all that it has) or stands alone among others, or more pages are poisoned than a
+ * machine can lose or than the kernel counts. `shown`: the kernel itself shows this memory, so the
+ * file must reach as far: max_pfn is the end of both (kcore_ram_list() and kpageflags_read()).
  */
 const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map, bool shown);
 

@@ -31,6 +31,8 @@ void linux_lost(struct linux_drv *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
  */
 void linux_look_around(struct linux_drv *l);
 bool linux_file_is_odd(const char *path);
+/* Does the kernel say that it knows no page whose content the hardware lost? */
+bool linux_has_no_poison(void);
 void linux_set_system_root(const char *path);
 bool linux_has_system_root(void);
 

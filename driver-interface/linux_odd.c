@@ -130,6 +130,21 @@ static uint64_t present_pages(void)
 	return sum;
 }
 
+/* "HardwareCorrupted:     0 kB" (fs/proc/meminfo.c), where the kernel looks after such pages. */
+bool linux_has_no_poison(void)
+{
+	FILE *f = open_system_file("/proc/meminfo");
+	char line[256];
+	uint64_t kib = 1;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "HardwareCorrupted: %" SCNu64, &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return !kib;
+}
+
 /* Pages that the kernel manages and that no map names are lost. */
 static void look_at_zones(struct linux_drv *l, const struct range_list *map)
 {

@@ -18,13 +18,21 @@
 #include "driver-interface/source.h"
 #include "tests/unit/drv_check.h"
 
-#define LOAD    1
-#define NOTE    4
-#define NO_ADDR UINT64_MAX
+#define LOAD         1
+#define NOTE         4
+#define NO_ADDR      UINT64_MAX
 
-#define KASLR   0xffff968e00000000 /* a page_offset_base: 1 GiB steps */
-#define OLD     0xffff880000000000
-#define TEXT    0xffffffff9e000000
+/* include/uapi/linux/kernel-page-flags.h */
+#define KPF_HEAD     ((uint64_t)1 << 15)
+#define KPF_TAIL     ((uint64_t)1 << 16)
+#define KPF_HUGE     ((uint64_t)1 << 17)
+#define KPF_HWPOISON ((uint64_t)1 << 19)
+#define KPF_NOPAGE   ((uint64_t)1 << 20)
+#define KPF_OFFLINE  ((uint64_t)1 << 23)
+
+#define KASLR        0xffff968e00000000 /* a page_offset_base: 1 GiB steps */
+#define OLD          0xffff880000000000
+#define TEXT         0xffffffff9e000000
 
 static struct image iomem;
 
@@ -306,6 +314,73 @@ TEST(ram_that_iomem_does_not_name_is_acquired_too)
 	iomem_set_path("/nowhere/iomem");
 }
 
+/* Texts in the place of /proc/iomem, each another one that kcore does not bear out. */
+TEST(maps_that_kcore_does_not_bear_out_cost_no_ram)
+{
+	/* What is acquired, in pages, of which kcore has 9; and what is said of it. */
+	static const struct {
+		const char *text;
+		uint64_t pages;
+		const char *odd, *lost;
+	} lies[] = {
+		/* Ends one byte too early; a page too high; what belongs to another bus. */
+		{ "1000-3ffe : System RAM\n100000-103ffe : System RAM\n40000000-40001fff : System "
+		  "RAM\n",
+		  9, "does not name 2 pages", NULL },
+		{ "2000-4fff : System RAM\n101000-104fff : System RAM\n40001000-40002fff : System "
+		  "RAM\n",
+		  12, "does not name 3 pages", NULL },
+		{ "0-3fffffffff : PCI Bus 0000:00\n  1000-3fff : System RAM\n"
+		  "  40000000-40001fff : System RAM (kmem)\n",
+		  9, "does not name 4 pages", NULL },
+		{ "80000000-80001fff : System RAM\n", 11, "does not name 9 pages", NULL },
+		/* Cut in the middle of a line. */
+		{ "1000-3fff : System RAM\n100000-103fff : System RAM\n40000000-4000", 9,
+		  "does not name 2 pages", NULL },
+		/* In another order, and twice: that is no other memory. */
+		{ "40000000-40001fff : System RAM\n100000-103fff : System RAM\n"
+		  "100000-103fff : System RAM\n1000-3fff : System RAM\n",
+		  9, NULL, NULL },
+		/* Without RAM: of nobody's, another file of /proc, other words, other line ends. */
+		{ "", 9, "lists no System RAM; the map is that of", NULL },
+		{ "Linux version 6.1.0-13-amd64 (x@y) #1 SMP\n", 9, "lists no System RAM", NULL },
+		{ "1000-3fff : system ram\n100000-103fff : System  RAM\n", 9, "lists no System RAM",
+		  NULL },
+		{ "1000-3fff : System RAM\r\n40000000-40001fff : System RAM\r\n", 9,
+		  "lists no System RAM", NULL },
+		/* Backwards; all that there can be, and a part of it. */
+		{ "1000-3fff : System RAM\n103fff-100000 : System RAM\n", 9, "runs backwards",
+		  NULL },
+		{ "0-ffffffffffffffff : System RAM\n", 9, NULL, "that no machine has" },
+		{ "1000-3fff : System RAM\n100000000-100ffffffffff : System RAM\n", 9, NULL,
+		  "that no machine has" },
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(lies); k++) {
+		struct image i = { 0 };
+		struct drv *d;
+
+		use_iomem(lies[k].text);
+		make_kcore(&i, KASLR, true);
+		d = open_image("kcore", &i);
+		check_ram(d);
+		assert_int_equal(range_list_bytes(&d->info.maps[0].ranges),
+				 lies[k].pages * PAGE_SIZE);
+		if (lies[k].odd)
+			CHECK_HAS(d->info.odd, lies[k].odd);
+		else
+			assert_null(d->info.odd);
+		if (lies[k].lost)
+			CHECK_HAS(d->info.lost, lies[k].lost);
+		else
+			assert_null(d->info.lost);
+		drv_close(d);
+		image_free(&i);
+		image_free(&iomem);
+	}
+	iomem_set_path("/nowhere/iomem");
+}
+
 /* What the rest of the system says, in a folder of its own. */
 struct made_system {
 	char root[TEMPORARY_MAX];
@@ -457,6 +532,117 @@ TEST(flags_that_no_kernel_gives_are_not_believed)
 		kpageflags_set_path(NULL);
 		image_free(&flags);
 	}
+}
+
+/* The flags of 2048 pages of RAM, page by page, as somebody may have made them up. */
+static uint64_t flags_of_random(uint64_t pfn)
+{
+	return pfn * UINT64_C(0x9e3779b97f4a7c15) ^ pfn << 20;
+}
+
+static uint64_t flags_of_text(uint64_t pfn)
+{
+	return UINT64_C(0x3030303030303030) + pfn % 10; /* "00000000-..." */
+}
+
+static uint64_t flags_with_every_second_page_missing(uint64_t pfn)
+{
+	return pfn % 2 ? KPF_NOPAGE : 0x2c;
+}
+
+static uint64_t flags_with_pieces_of_64_kib_missing(uint64_t pfn)
+{
+	return pfn / 16 % 2 ? KPF_NOPAGE : 0x2c;
+}
+
+static uint64_t flags_with_a_few_poisoned(uint64_t pfn)
+{
+	return pfn % 64 == 3 ? KPF_HWPOISON : 0x2c;
+}
+
+static uint64_t flags_of_huge_pages_that_are_poisoned(uint64_t pfn)
+{
+	const uint64_t tail = pfn % 512 ? KPF_TAIL : KPF_HEAD | KPF_HWPOISON;
+
+	return KPF_HUGE | tail;
+}
+
+static uint64_t flags_of_missing_and_given_back(uint64_t pfn)
+{
+	return pfn % 1024 < 512 ? KPF_NOPAGE : KPF_OFFLINE;
+}
+
+static uint64_t flags_that_exist_and_do_not(uint64_t pfn)
+{
+	return pfn == 1024 ? KPF_NOPAGE | KPF_OFFLINE : 0x2c;
+}
+
+/* What can be: counters (kpagecount), a section that is away, a balloon. */
+static uint64_t flags_of_counters(uint64_t pfn)
+{
+	return pfn % 7;
+}
+
+static uint64_t flags_with_a_section_away(uint64_t pfn)
+{
+	return pfn / 512 == 1 ? KPF_NOPAGE : 0x2c;
+}
+
+static uint64_t flags_with_a_balloon(uint64_t pfn)
+{
+	return pfn % 16 ? KPF_OFFLINE : 0x2c;
+}
+
+TEST(flags_that_are_made_up_page_by_page)
+{
+	static const struct {
+		uint64_t (*of)(uint64_t pfn);
+		const char *why; /* NULL: that can be */
+	} made[] = {
+		{ flags_of_random, "flags that no kernel sets" },
+		{ flags_of_text, "flags that no kernel sets" },
+		{ flags_that_exist_and_do_not, "flags that no kernel sets" },
+		{ flags_with_every_second_page_missing, "lacks single pages" },
+		{ flags_with_pieces_of_64_kib_missing, "lacks single pages" },
+		{ flags_with_a_few_poisoned, "where the kernel counts none" },
+		{ flags_of_huge_pages_that_are_poisoned, "forbids every page" },
+		{ flags_of_missing_and_given_back, "forbids every page" },
+		{ flags_of_counters, NULL },
+		{ flags_with_a_section_away, NULL },
+		{ flags_with_a_balloon, NULL },
+	};
+	struct made_system s;
+
+	made_system_init(&s);
+	put_file(&s, "/proc/meminfo", "MemTotal: 8192 kB\nHardwareCorrupted:     0 kB\n");
+	for (size_t k = 0; k < ARRAY_SIZE(made); k++) {
+		_cleanup_ranges_ struct range_list map = { 0 };
+		struct image flags = { 0 };
+		struct kpageflags f;
+		struct err e = ERR_INIT;
+		const char *why;
+
+		CHECK_OK(range_list_add(&map, 0, 2048 * PAGE_SIZE - 1, &e), &e);
+		for (uint64_t pfn = 0; pfn < 2048; pfn++)
+			image_u64(&flags, pfn * 8, made[k].of(pfn));
+		kpageflags_set_path(image_save(&flags));
+		kpageflags_open(&f);
+		why = kpageflags_doubt(&f, &map, true);
+		if (made[k].why)
+			CHECK_HAS(why, made[k].why);
+		else
+			assert_null(why);
+		/* The kernel counts some, too. */
+		if (made[k].of == flags_with_a_few_poisoned) {
+			put_file(&s, "/proc/meminfo", "HardwareCorrupted:    128 kB\n");
+			assert_null(kpageflags_doubt(&f, &map, true));
+			put_file(&s, "/proc/meminfo", "HardwareCorrupted:     0 kB\n");
+		}
+		kpageflags_close(&f);
+		kpageflags_set_path(NULL);
+		image_free(&flags);
+	}
+	made_system_deinit(&s);
 }
 
 /* Of a file that ends too early, all memory behind its end would be no memory. */
@@ -997,9 +1183,11 @@ int main(void)
 		KCORE_TEST(segments_that_overlap_are_read_once),
 		KCORE_TEST(ram_at_zero_is_ram_where_the_direct_map_agrees),
 		KCORE_TEST(end_of_the_file_is_an_error_of_the_page_there),
+		KCORE_TEST(maps_that_kcore_does_not_bear_out_cost_no_ram),
 		KCORE_TEST(ram_that_iomem_does_not_name_is_acquired_too),
 		KCORE_TEST(what_the_system_says_of_its_memory_is_compared),
 		KCORE_TEST(flags_that_no_kernel_gives_are_not_believed),
+		KCORE_TEST(flags_that_are_made_up_page_by_page),
 		KCORE_TEST(flags_that_end_before_kcore_does_are_not_believed),
 		KCORE_TEST(nobody_waits_for_a_fifo_in_the_place_of_a_file),
 		KCORE_TEST(mounts_are_told_without_mountinfo),
