@@ -159,6 +159,7 @@ struct search {
 	uint64_t first; /* candidate, believed or not: what is in front of it is the record's */
 	uint64_t found; /* that is believed */
 	bool any, ok;
+	bool last; /* look for records up to the end of the file only */
 };
 
 /* Whether the record of a header at `off` leads to another one, or to the end of the file. */
@@ -211,19 +212,48 @@ static bool is_range_known(struct lime *l, struct range r, uint64_t off)
 	return false;
 }
 
+/*
+ * Whether a record behind it, one of those that lead to the end of the file, has memory of the same
+ * range: then this one is of another file, which was in the page cache, or of a first try.
+ */
+static bool is_copied(const struct lime *l, uint64_t off, struct range r)
+{
+	for (size_t i = 0; i < l->n_last; i++) {
+		const struct lime_record *k = &l->last[i];
+
+		if (off + LIME_HEADER_SIZE < k->offset && r.first <= k->range.last &&
+		    r.last >= k->range.first)
+			return true;
+	}
+	return false;
+}
+
+static void judge_last(struct lime *l, struct blob *b, uint64_t off, struct search *s)
+{
+	struct range r;
+
+	s->ok = has_header(b, off, &r) && leads_to_end(l, b, off, r);
+	s->found = off;
+}
+
 static void judge_candidate(struct lime *l, struct blob *b, uint64_t off, struct search *s)
 {
 	const struct lime_record *k = &l->at[l->count - 1];
 	const uint64_t inside = off - k->offset;
 	struct range r;
 
+	if (s->last) {
+		judge_last(l, b, off, s);
+		return;
+	}
 	if (!has_header(b, off, &r) || (is_range_known(l, r, off) && !leads_to_end(l, b, off, r)))
 		return;
 	if (!s->any)
 		s->first = off;
 	s->any = true;
-	s->ok = is_chained(b, off, r) ||
-		(!(inside & (PAGE_SIZE - 1)) && inside < range_bytes(k->range));
+	s->ok = !is_copied(l, off, r) &&
+		(is_chained(b, off, r) ||
+		 (!(inside & (PAGE_SIZE - 1)) && inside < range_bytes(k->range)));
 	if (s->ok)
 		s->found = off;
 	else if (l->n_doubted < LIME_DOUBTED_MAX)
@@ -294,6 +324,26 @@ static void end_lime_record(struct lime *l, struct blob *b, const struct search 
 	l->lacked += range_bytes(k->range) - k->present;
 }
 
+/* The first header in the file from which on each record leads to the next, up to the end. */
+static enum status find_last_records(struct lime *l, struct blob *b, uint64_t from, uint64_t end,
+				     struct err *e)
+{
+	struct search s = { .last = true };
+	enum status st = search_lime_header(l, b, from, end, &s, e);
+	size_t room = 0;
+	struct range r;
+
+	l->looked_for_last = true;
+	while (!st && s.ok && s.found < b->size && has_header(b, s.found, &r)) {
+		if (!ARRAY_ROOM(l->last, l->n_last, room))
+			return err_nomem(e);
+		s.found += LIME_HEADER_SIZE;
+		l->last[l->n_last++] = (struct lime_record){ .range = r, .offset = s.found };
+		s.found += range_bytes(r);
+	}
+	return st;
+}
+
 /* Behind the last record no header was found where one should be: where the next one is. */
 static enum status find_again(struct lime *l, struct blob *b, uint64_t *off, struct err *e)
 {
@@ -304,8 +354,12 @@ static enum status find_again(struct lime *l, struct blob *b, uint64_t *off, str
 	/* A disk has old bytes behind the last record, and where those were zeros nothing is. */
 	const uint64_t end = l->end == LIME_NO_HEADER && !b->device ? b->size : behind;
 	struct search s = { 0 };
-	const enum status st = from < end ? search_lime_header(l, b, from, end, &s, e) : ST_OK;
+	enum status st = ST_OK;
 
+	if (from < end && !l->looked_for_last)
+		st = find_last_records(l, b, from, end, e);
+	if (from < end && !st)
+		st = search_lime_header(l, b, from, end, &s, e);
 	if (st)
 		return st;
 	if (!s.any)
@@ -377,5 +431,6 @@ enum status lime_init(struct lime *l, struct blob *b, struct err *e)
 void lime_deinit(struct lime *l)
 {
 	free(l->at);
+	free(l->last);
 	*l = (struct lime){ 0 };
 }

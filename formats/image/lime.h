@@ -75,6 +75,11 @@ struct lime {
 	uint64_t lacked; /* those bytes */
 	uint64_t passed; /* bytes that cannot be assigned to a record, left out */
 
+	/* The records that lead to the end of the file, as a search finds them. */
+	struct lime_record *last;
+	size_t n_last;
+	bool looked_for_last;
+
 	uint64_t compared;
 	struct range doubted[LIME_DOUBTED_MAX]; /* of rejected headers */
 	size_t n_doubted;
@@ -92,9 +97,10 @@ struct lime {
  * accepted. So if the walk does not lead to a header, one is searched for inside the record and
  * after it. Memory contains headers too, in the page cache of this file or of an earlier one. A
  * header is accepted if its range leads to another header or to the end of the file, or if it is
- * where it would be on a disk; after any other one, nothing counts as memory until one is accepted.
- * The range of a rejected header becomes a record without bytes, unless another record has a part
- * of it.
+ * where it would be on a disk; but not if memory of its range is in a record behind it, from which
+ * on each one leads to the next, up to the end: then it is a copy from the page cache, or of a
+ * first try. After any other one, nothing counts as memory until one is accepted. The range of a
+ * rejected header becomes a record without bytes, unless another record has a part of it.
  */
 enum status lime_init(struct lime *l, struct blob *b, struct err *e);
 void lime_deinit(struct lime *l);

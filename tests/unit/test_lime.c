@@ -314,6 +314,44 @@ TEST(headers_in_the_memory_are_no_records)
 		      { 0x20000, 0 });
 }
 
+/*
+ * A whole file of an earlier acquisition is in the page cache, page by page, and so in a record that
+ * is cut: its headers lead from one to the next, and its memory is not that of its addresses now.
+ */
+TEST(a_file_in_the_memory_of_a_cut_record_has_no_records)
+{
+	struct image i = { 0 };
+
+	short_range(&i, 0x1000, 0x20fff, 0x1000);
+	cached_header(&i, 32 + 0x4000, 0x40000, 0x43fff);
+	cached_header(&i, 32 + 0x4000 + 32 + 0x4000, 0x50000, 0x53fff);
+	lime_range(&i, 0x40000, 0x43fff);
+	lime_range(&i, 0x50000, 0x53fff);
+	CHECK_RECORDS(&i, 0x20000 - 0x4000, 0x1f000 - 0x4000, { 0x1000, 0x4000 },
+		      { 0x40000, 0x4000 }, { 0x50000, 0x4000 });
+	/* That of another machine has other ranges: that is not told apart. */
+	short_range(&i, 0x1000, 0x20fff, 0x1000);
+	cached_header(&i, 32 + 0x4000, 0x80000, 0x83fff);
+	cached_header(&i, 32 + 0x4000 + 32 + 0x4000, 0x90000, 0x93fff);
+	lime_range(&i, 0x40000, 0x43fff);
+	CHECK_RECORDS(&i, 0x20000 - 0x4000, 0x1f000 - 0x4000 - 2 * (32 + 0x4000),
+		      { 0x1000, 0x4000 }, { 0x80000, 0x4000 }, { 0x90000, 0x4000 },
+		      { 0x40000, 0x4000 });
+}
+
+/* A first try whose records are whole but for the first one, and a second behind it. */
+TEST(the_records_of_a_first_try_are_no_others_memory)
+{
+	struct image i = { 0 };
+
+	short_range(&i, 0x1000, 0x8fff, 0x1000);
+	lime_range(&i, 0x10000, 0x10fff);
+	lime_range(&i, 0x1000, 0x8fff);
+	lime_range(&i, 0x10000, 0x10fff);
+	CHECK_RECORDS(&i, 0x1000, 32 + 0x1000, { 0x1000, 0x7000 }, { 0x1000, 0x8000 },
+		      { 0x10000, 0x1000 });
+}
+
 /* AVML 0.16 and 0.17. Its ranges end one byte early. */
 TEST(headers_of_avml_that_stand_alone_are_zeros)
 {
@@ -435,6 +473,8 @@ int main(void)
 		cmocka_unit_test(a_second_try_behind_a_first_one_is_found),
 		cmocka_unit_test(two_records_in_a_row_can_be_cut),
 		cmocka_unit_test(headers_in_the_memory_are_no_records),
+		cmocka_unit_test(a_file_in_the_memory_of_a_cut_record_has_no_records),
+		cmocka_unit_test(the_records_of_a_first_try_are_no_others_memory),
 		cmocka_unit_test(headers_of_avml_that_stand_alone_are_zeros),
 		cmocka_unit_test(record_behind_a_damaged_header_is_found),
 		cmocka_unit_test(old_records_behind_the_last_one_on_a_disk_are_none),
