@@ -6,6 +6,7 @@
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "formats/base/io.h"
+#include "formats/base/machine.h"
 #include "formats/base/page.h"
 #include "formats/base/range.h"
 #include "formats/base/sha256.h"
@@ -222,6 +223,36 @@ TEST(one_bit_anywhere_is_not_zero)
 	}
 }
 
+TEST(machines_have_the_manifests_names)
+{
+	enum machine_arch arch;
+
+	for (unsigned i = 0; i < MACHINE_ARCHES; i++) {
+		assert_true(machine_arch_from_name(machine_arch_name((enum machine_arch)i), &arch));
+		assert_int_equal(arch, i);
+	}
+	assert_string_equal(machine_arch_name(ARCH_X86_64), "x86_64");
+	assert_string_equal(machine_arch_name(ARCH_ARM64), "arm64");
+	assert_false(machine_arch_from_name("arm", &arch));
+	assert_int_equal(arch, ARCH_X86_64);
+	assert_false(machine_arch_from_name(NULL, &arch));
+	assert_string_equal(machine_arch_name((enum machine_arch)MACHINE_ARCHES), "unknown");
+}
+
+TEST(only_arm64_has_pages_of_other_sizes)
+{
+	assert_true(machine_page_size_is_valid(ARCH_X86_64, 4096));
+	assert_false(machine_page_size_is_valid(ARCH_X86_64, 16384));
+	assert_true(machine_page_size_is_valid(ARCH_ARM64, 4096));
+	assert_true(machine_page_size_is_valid(ARCH_ARM64, 16384));
+	assert_true(machine_page_size_is_valid(ARCH_ARM64, 65536));
+	assert_false(machine_page_size_is_valid(ARCH_ARM64, 0));
+	assert_false(machine_page_size_is_valid(ARCH_ARM64, 8192));
+	assert_false(machine_page_size_is_valid(ARCH_ARM64, 131072));
+	assert_int_equal(machine_page_size(&(struct machine_kind){ .arch = ARCH_ARM64 }), 4096);
+	assert_int_equal(machine_page_size(&(struct machine_kind){ ARCH_ARM64, 65536 }), 65536);
+}
+
 TEST(memory_sink_is_full_at_its_limit)
 {
 	struct err e = ERR_INIT;
@@ -418,6 +449,8 @@ int main(void)
 		cmocka_unit_test(subtraction_leaves_what_is_in_the_first_alone),
 		cmocka_unit_test(find_hits_ends_and_misses_gaps),
 		cmocka_unit_test(one_bit_anywhere_is_not_zero),
+		cmocka_unit_test(machines_have_the_manifests_names),
+		cmocka_unit_test(only_arm64_has_pages_of_other_sizes),
 		cmocka_unit_test(memory_sink_is_full_at_its_limit),
 		cmocka_unit_test(array_keeps_its_elements_while_it_grows),
 		cmocka_unit_test(array_without_a_number_for_its_size_does_not_grow),
