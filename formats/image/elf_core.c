@@ -11,6 +11,7 @@
 
 /* What of the ELF header leads on to the program headers. */
 struct ehdr {
+	enum machine_arch arch;
 	uint64_t phoff;
 	uint64_t phnum;
 	struct elf_sections sections;
@@ -47,6 +48,7 @@ static enum status parse_ehdr(struct blob *b, struct ehdr *ret, struct err *e)
 
 	const uint16_t type = cur_le16(&c);
 	const uint16_t machine = cur_le16(&c);
+	ret->arch = machine == ELF_MACHINE_ARM64 ? ARCH_ARM64 : ARCH_X86_64;
 	cur_bytes(&c, 4 + 8); /* e_version again, e_entry */
 	ret->phoff = cur_le64(&c);
 	ret->sections.offset = cur_le64(&c);
@@ -59,8 +61,9 @@ static enum status parse_ehdr(struct blob *b, struct ehdr *ret, struct err *e)
 
 	if (type != ELF_TYPE_CORE)
 		return err_set(e, ST_INPUT, "ELF type %u, not a core file", type);
-	if (machine != ELF_MACHINE_X86_64)
-		return err_set(e, ST_INPUT, "ELF machine %u, only x86-64 is read", machine);
+	if (machine != ELF_MACHINE_X86_64 && machine != ELF_MACHINE_ARM64)
+		return err_set(e, ST_INPUT, "ELF machine %u, only x86-64 and ARM64 are read",
+			       machine);
 	if (ret->phnum && phentsize != ELF_PHDR_SIZE)
 		return err_set(e, ST_CORRUPT, "program headers of %u bytes instead of %d",
 			       phentsize, ELF_PHDR_SIZE);
@@ -176,7 +179,7 @@ static enum status parse_phdrs(struct elf_core *c, struct blob *b, const struct 
 
 enum status elf_core_init(struct elf_core *c, struct blob *b, struct err *e)
 {
-	struct ehdr h;
+	struct ehdr h = { 0 };
 	enum status st;
 
 	*c = (struct elf_core){ 0 };
@@ -185,6 +188,7 @@ enum status elf_core_init(struct elf_core *c, struct blob *b, struct err *e)
 		st = extended_phnum(b, &h, e);
 	if (!st)
 		st = check_core_table(&h, b->size, e);
+	c->arch = h.arch;
 	if (!st && !h.phnum) {
 		st = xen_core_add(c, b, &h.sections, e);
 		c->xen = !st;
@@ -292,14 +296,16 @@ static bool vmcoreinfo_value(const void *text, size_t size, const char *key, cha
 bool vmcoreinfo_hex(const void *text, size_t size, const char *key, uint64_t *ret)
 {
 	char value[32];
+	const char *digits;
 	char *end;
 
 	if (!vmcoreinfo_value(text, size, key, value, sizeof(value)))
 		return false;
-	if (strspn(value, "0123456789abcdefABCDEF") != strlen(value))
+	digits = value + (strncmp(value, "0x", 2) == 0 ? 2 : 0);
+	if (!*digits || strspn(digits, "0123456789abcdefABCDEF") != strlen(digits))
 		return false;
 	errno = 0;
-	*ret = strtoull(value, &end, 16);
+	*ret = strtoull(digits, &end, 16);
 	return !errno;
 }
 
@@ -313,4 +319,14 @@ bool vmcoreinfo_decimal(const void *text, size_t size, const char *key, int64_t 
 	errno = 0;
 	*ret = strtoll(value, &end, 10);
 	return !errno && end != value && !*end;
+}
+
+uint32_t vmcoreinfo_page_size(const void *text, size_t size, enum machine_arch arch)
+{
+	int64_t bytes;
+
+	if (!vmcoreinfo_decimal(text, size, "PAGESIZE", &bytes) || bytes < 0 ||
+	    !machine_page_size_is_valid(arch, (uint64_t)bytes))
+		return 0;
+	return (uint32_t)bytes;
 }

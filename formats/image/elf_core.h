@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ELF64 core files of x86-64: /proc/kcore, kdump, QEMU's dump-guest-memory, our own exports.
+ * ELF64 core files of x86-64 and ARM64: /proc/kcore, kdump, QEMU's dump-guest-memory, our exports.
  * Layout: System V ABI, gABI 4.1 chapters 4 and 5, as in glibc's elf.h; the constants have names of
  * their own because Windows has no elf.h.
  */
@@ -8,6 +8,7 @@
 #define RAMSEAL_FORMATS_ELF_CORE_H
 
 #include "formats/base/bytes.h"
+#include "formats/base/machine.h"
 #include "formats/image/image.h"
 
 #define ELF_MAGIC          "\177ELF"
@@ -22,6 +23,7 @@
 #define ELF_VERSION        1
 #define ELF_TYPE_CORE      4
 #define ELF_MACHINE_X86_64 62
+#define ELF_MACHINE_ARM64  183 /* EM_AARCH64 */
 #define ELF_PT_LOAD        1
 #define ELF_PT_NOTE        4
 #define ELF_NT_PRSTATUS    1  /* a processor's or a thread's registers; named "CORE" */
@@ -56,6 +58,7 @@ struct elf_segment {
 };
 
 struct elf_core {
+	enum machine_arch arch;
 	struct elf_segment *loads; /* in the order of the file */
 	size_t n_loads;
 	size_t loads_room;
@@ -101,9 +104,13 @@ void elf_note_put(void *at, const char *name, const void *desc, size_t desc_size
 /*
  * Linux's VMCOREINFO note is text, one KEY=VALUE a line (kernel/vmcore_info.c, before 6.9
  * kernel/crash_core.c). These look one key up, such as "SYMBOL(_stext)"; false if it is absent or
- * its value is not a number of that base or does not fit.
+ * its value is not a number of that base or does not fit. Where ARM64 writes NUMBER() in hexadecimal
+ * there is a 0x in front (arch/arm64/kernel/vmcore_info.c, 6.12).
  */
 bool vmcoreinfo_hex(const void *text, size_t size, const char *key, uint64_t *ret);
 bool vmcoreinfo_decimal(const void *text, size_t size, const char *key, int64_t *ret);
+
+/* PAGESIZE, of a kernel of that architecture; 0 if it is absent or none of its sizes. */
+uint32_t vmcoreinfo_page_size(const void *text, size_t size, enum machine_arch arch);
 
 #endif

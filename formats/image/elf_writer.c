@@ -53,7 +53,13 @@ static struct elf_layout lay_out_elf(const struct image_spec *spec)
 	return l;
 }
 
-static enum status put_ehdr(struct sink *out, const struct elf_layout *l, struct err *e)
+static uint16_t elf_machine_of(const struct image_kernel *k)
+{
+	return k->machine.arch == ARCH_ARM64 ? ELF_MACHINE_ARM64 : ELF_MACHINE_X86_64;
+}
+
+static enum status put_ehdr(struct sink *out, const struct image_kernel *k,
+			    const struct elf_layout *l, struct err *e)
 {
 	uint8_t h[ELF_EHDR_SIZE] = ELF_MAGIC;
 	struct appender a = { h + 16 };
@@ -62,7 +68,7 @@ static enum status put_ehdr(struct sink *out, const struct elf_layout *l, struct
 	h[5] = ELF_DATA_LSB;
 	h[6] = ELF_VERSION;
 	app_le16(&a, ELF_TYPE_CORE);
-	app_le16(&a, ELF_MACHINE_X86_64);
+	app_le16(&a, elf_machine_of(k));
 	app_le32(&a, ELF_VERSION);
 	app_le64(&a, 0);                                                          /* e_entry */
 	app_le64(&a, ELF_EHDR_SIZE);                                              /* e_phoff */
@@ -201,7 +207,7 @@ static enum status put_elf_headers(struct sink *out, const struct image_spec *sp
 {
 	const struct image_kernel *k = elf_kernel_of(spec);
 	const struct elf_layout l = lay_out_elf(spec);
-	enum status st = put_ehdr(out, &l, e);
+	enum status st = put_ehdr(out, k, &l, e);
 
 	if (!st && k->notes_size)
 		st = put_note_phdr(out, l.notes, k->notes_size, e);

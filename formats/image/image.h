@@ -12,6 +12,7 @@
 #define RAMSEAL_FORMATS_IMAGE_H
 
 #include "formats/base/io.h"
+#include "formats/base/machine.h"
 #include "formats/base/page.h"
 #include "formats/base/range.h"
 
@@ -32,6 +33,7 @@
 
 /* What a dump says about the kernel. Zero: not known. */
 struct image_kernel {
+	struct machine_kind machine;
 	const void *notes; /* PT_NOTE bytes, or NULL */
 	size_t notes_size;
 	uint64_t direct_map; /* virtual address at which the kernel maps physical address 0, or 0 */

@@ -166,10 +166,23 @@ struct layout {
 	uint64_t sub_blocks, bitmap_blocks;
 };
 
+/* uname's word for a machine (UTS_MACHINE of the kernel's Makefiles); nothing where nobody filled it in. */
+static enum status check_kdump_machine(struct kdump *k, const char *name, struct err *e)
+{
+	const bool arm64 = !strncmp(name, "aarch64", IMAGE_UTS_SIZE);
+
+	k->has_arch = *name;
+	k->arch = arm64 ? ARCH_ARM64 : ARCH_X86_64;
+	if (*name && !arm64 && strncmp(name, "x86_64", IMAGE_UTS_SIZE) != 0)
+		return err_set(e, ST_INPUT,
+			       "is a kdump of another machine than x86_64 and aarch64");
+	return ST_OK;
+}
+
 static enum status check_kdump_header(struct kdump *k, const uint8_t *h, struct layout *ret,
 				      struct err *e)
 {
-	const char *machine = (const char *)h + MACHINE;
+	enum status st;
 	const uint32_t block = get_le32(h + KDUMP_BLOCK_SIZE);
 
 	k->version = get_le32(h + KDUMP_SIGNATURE_SIZE);
@@ -183,11 +196,13 @@ static enum status check_kdump_header(struct kdump *k, const uint8_t *h, struct 
 			       "is a compressed kdump of version %" PRIu32
 			       ", or of a machine with another byte order; up to %d are read",
 			       k->version, KDUMP_VERSION);
-	if (*machine && strncmp(machine, "x86_64", 7) != 0)
-		return err_set(e, ST_INPUT, "is a kdump of another machine than x86_64");
+	st = check_kdump_machine(k, (const char *)h + MACHINE, e);
+	if (st)
+		return st;
 	if (block != BLOCK)
 		return err_set(e, ST_INPUT,
-			       "is a kdump with blocks of %" PRIu32 " bytes; x86_64 has 4096",
+			       "is a kdump with blocks of %" PRIu32
+			       " bytes, as of a kernel with such pages; only 4096 are read",
 			       block);
 	if (ret->sub_blocks > INT32_MAX || ret->bitmap_blocks > INT32_MAX || !ret->bitmap_blocks)
 		return err_set(e, ST_CORRUPT,

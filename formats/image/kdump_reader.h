@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads compressed kdumps (kdump.h), plain and flattened: makedumpfile's, QEMU's dump-guest-memory
- * -z, -s and ours, of x86-64. Each page is found and unpacked when it is asked for. Every length in
- * the file has a bound.
+ * -z, -s and ours, of x86-64 and of ARM64 with pages of 4 KiB. Each page is found and unpacked when
+ * it is asked for. Every length in the file has a bound.
  */
 #ifndef RAMSEAL_FORMATS_KDUMP_READER_H
 #define RAMSEAL_FORMATS_KDUMP_READER_H
@@ -43,6 +43,8 @@ struct kdump {
 	size_t n_records, records_room;
 	bool cut; /* flattened: the last record or the end after it is missing */
 
+	bool has_arch; /* the header says of which machine it is */
+	enum machine_arch arch;
 	uint32_t version, status, cpus;
 	uint64_t frames;
 	struct range_list ram; /* tidy: pages in either bitmap */

@@ -17,6 +17,7 @@
 #include "formats/image/kdump.h"
 
 #define BLOCK            PAGE_SIZE
+#define UTS_MACHINE      4 /* the fifth text of struct new_utsname */
 #define FRAMES_PER_BLOCK ((uint64_t)BLOCK * 8)
 
 /*
@@ -238,9 +239,12 @@ static void put_kdump_uts(uint8_t *at, const struct image_kernel *k, bool linux_
 							    "unknown", "x86_64", "" };
 
 	for (size_t i = 0; i < IMAGE_UTS_TEXTS; i++, at += IMAGE_UTS_SIZE) {
+		const bool is_arm64 = i == UTS_MACHINE && k->machine.arch == ARCH_ARM64;
 		const char *text = k->uts[i];
 
-		if (!*text && linux_kernel)
+		if (!*text && is_arm64)
+			text = "aarch64";
+		else if (!*text && linux_kernel)
 			text = known[i];
 		memcpy(at, text, strnlen(text, IMAGE_UTS_SIZE - 1));
 	}
@@ -498,7 +502,12 @@ static enum status kdump_create(const struct image_spec *spec, struct sink *out,
 		return err_nomem(e);
 	w->base = (struct image_writer){ .format = &kdump_format, .spec = spec, .out = out };
 	w->flattened = !out->rewrite;
-	if (frames_of(w) > FRAMES_MAX)
+	if (machine_page_size(&kdump_kernel_of(w)->machine) != PAGE_SIZE)
+		st = err_set(e, ST_INPUT,
+			     "a kdump of a kernel with pages of %" PRIu32
+			     " bytes cannot be written, only of one with 4096; use ELF",
+			     kdump_kernel_of(w)->machine.page_size);
+	else if (frames_of(w) > FRAMES_MAX)
 		st = err_set(e, ST_INPUT, "ends at 0x%" PRIx64 ", beyond what a kdump can hold",
 			     image_end(spec));
 	else

@@ -232,7 +232,7 @@ class Bad(Case):
     def test_other_kinds_are_named(self):
         pages, ram = memory()
         data = make(pages, ram)
-        for bad, text in ((make(pages, ram, version=7), 'version 7'), (make(pages, ram, machine=b'aarch64'), 'machine'),
+        for bad, text in ((make(pages, ram, version=7), 'version 7'), (make(pages, ram, machine=b'ppc64le'), 'machine'),
                           (make(pages, ram, split=1), '--reassemble'), (flatten(b'\x7fELF' + bytes(5000), [PAGE]), '-R'),
                           (data[:428] + struct.pack('<I', 65536) + data[432:], '65536'),
                           (b'DISKDUMP' + data[8:], 'diskdump'), (make(pages, ram, max_mapnr=1 << 35), 'cannot be')):

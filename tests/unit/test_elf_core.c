@@ -100,8 +100,29 @@ TEST(other_kinds_of_elf_are_named)
 	refused(&i, ST_CORRUPT, "version 9");
 	one_load(&i), image_u16(&i, 16, 2);
 	refused(&i, ST_INPUT, "not a core");
-	one_load(&i), image_u16(&i, 18, 183);
-	refused(&i, ST_INPUT, "machine 183");
+	one_load(&i), image_u16(&i, 18, 40);
+	refused(&i, ST_INPUT, "machine 40, only x86-64 and ARM64");
+}
+
+TEST(both_machines_are_told_apart)
+{
+	static const struct {
+		uint16_t machine;
+		enum machine_arch arch;
+	} known[] = { { 62, ARCH_X86_64 }, { 183, ARCH_ARM64 } };
+
+	for (size_t k = 0; k < ARRAY_SIZE(known); k++) {
+		struct image i = { 0 };
+		struct err e = ERR_INIT;
+		struct elf_core c;
+
+		one_load(&i), image_u16(&i, 18, known[k].machine);
+		CHECK_OK(parse(&i, &c, &e), &e);
+		assert_int_equal(c.arch, known[k].arch);
+		assert_int_equal(c.n_loads, 1);
+		elf_core_deinit(&c);
+		image_free(&i);
+	}
 }
 
 TEST(program_headers_of_another_size_are_corrupt)
@@ -287,6 +308,35 @@ TEST(vmcoreinfo_gives_numbers_by_key)
 	assert_false(vmcoreinfo_hex(NULL, 0, "OSRELEASE", &hex));
 }
 
+/* NUMBER(VA_BITS) is the one that ARM64 writes in decimal. */
+TEST(vmcoreinfo_of_arm64_has_numbers_with_0x)
+{
+	static const char text[] = "PAGESIZE=16384\n"
+				   "NUMBER(VA_BITS)=48\n"
+				   "NUMBER(PHYS_OFFSET)=0xffffccee00000000\n"
+				   "NUMBER(kimage_voffset)=0xffffb3e7c8800000\n"
+				   "NUMBER(bad)=0x\n"
+				   "NUMBER(worse)=0x0x1\n";
+	const size_t size = sizeof(text) - 1;
+	uint64_t hex = 0;
+	int64_t decimal = 0;
+
+	assert_true(vmcoreinfo_hex(text, size, "NUMBER(PHYS_OFFSET)", &hex));
+	assert_int_equal(hex, 0xffffccee00000000);
+	assert_true(vmcoreinfo_hex(text, size, "NUMBER(kimage_voffset)", &hex));
+	assert_int_equal(hex, 0xffffb3e7c8800000);
+	assert_false(vmcoreinfo_hex(text, size, "NUMBER(bad)", &hex));
+	assert_false(vmcoreinfo_hex(text, size, "NUMBER(worse)", &hex));
+	assert_false(vmcoreinfo_decimal(text, size, "NUMBER(PHYS_OFFSET)", &decimal));
+	assert_true(vmcoreinfo_decimal(text, size, "NUMBER(VA_BITS)", &decimal));
+	assert_int_equal(decimal, 48);
+	assert_int_equal(vmcoreinfo_page_size(text, size, ARCH_ARM64), 16384);
+	assert_int_equal(vmcoreinfo_page_size(text, size, ARCH_X86_64), 0);
+	assert_int_equal(vmcoreinfo_page_size("PAGESIZE=4097", 13, ARCH_ARM64), 0);
+	assert_int_equal(vmcoreinfo_page_size("PAGESIZE=-4096", 14, ARCH_ARM64), 0);
+	assert_int_equal(vmcoreinfo_page_size("PAGESIZE=4096", 13, ARCH_X86_64), 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +344,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_elf_is_not_mine),
 		cmocka_unit_test(header_that_is_cut_is_corrupt),
 		cmocka_unit_test(other_kinds_of_elf_are_named),
+		cmocka_unit_test(both_machines_are_told_apart),
+		cmocka_unit_test(vmcoreinfo_of_arm64_has_numbers_with_0x),
 		cmocka_unit_test(program_headers_of_another_size_are_corrupt),
 		cmocka_unit_test(table_past_the_end_is_corrupt),
 		cmocka_unit_test(segment_with_more_file_than_memory_is_corrupt),

@@ -9,6 +9,7 @@
 
 #include "formats/base/bytes.h"
 #include "formats/image/dmp.h"
+#include "formats/image/elf_core.h"
 #include "formats/image/kdump_reader.h"
 #include "formats/image/windows_dump.h"
 #include "tests/gen/images.h"
@@ -104,9 +105,10 @@ static struct range apart[] = { { 0x1000, 0x8fff },
 static const struct range_list apart_list = { .at = apart, .count = ARRAY_SIZE(apart) };
 
 /* All of it, or the first two pieces; or as far as the file takes it. */
-static enum status write_kdump(struct file *f, int level, bool whole)
+static enum status write_kdump_of(const struct image_kernel *kernel, struct file *f, int level,
+				  bool whole)
 {
-	const struct kdump_settings settings = { .level = level };
+	const struct kdump_settings settings = { .level = level, .kernel = kernel };
 	const struct image_spec spec = { .ranges = &apart_list, .own = &settings };
 	struct image_writer *w = NULL;
 	struct err e = ERR_INIT;
@@ -118,6 +120,11 @@ static enum status write_kdump(struct file *f, int level, bool whole)
 		st = kdump_format.finish(w, whole, &e);
 	kdump_format.destroy(w);
 	return st;
+}
+
+static enum status write_kdump(struct file *f, int level, bool whole)
+{
+	return write_kdump_of(NULL, f, level, whole);
 }
 
 static enum status open_kdump(struct kdump *k, struct mem_blob *b, const struct file *f,
@@ -235,6 +242,75 @@ TEST(kdump_has_no_memory_behind_its_last_frame)
 	mem_sink_deinit(&f.out);
 }
 
+/* With VMCOREINFO and without: libkdumpfile needs more than the machine, and we do not. */
+TEST(kdump_of_arm64_says_so)
+{
+	static const char text[] = "PAGESIZE=4096";
+	uint8_t notes[64];
+
+	assert_true(elf_note_size("VMCOREINFO", 13) <= sizeof(notes));
+	elf_note_put(notes, "VMCOREINFO", text, 13);
+	for (int how = 0; how < 4; how++) {
+		const struct image_kernel kernel = {
+			.machine = { how & 2 ? ARCH_ARM64 : ARCH_X86_64, 4096 },
+			.notes = notes,
+			.notes_size = how & 1 ? elf_note_size("VMCOREINFO", 13) : 0,
+		};
+		struct mem_blob b;
+		struct kdump k;
+		struct err e = ERR_INIT;
+		struct file f;
+
+		file_init(&f, true, 0);
+		assert_int_equal(write_kdump_of(&kernel, &f, 1, true), ST_OK);
+		CHECK_OK(open_kdump(&k, &b, &f, &e), &e);
+		assert_int_equal(k.has_arch, how > 0);
+		assert_int_equal(k.arch, kernel.machine.arch);
+		check_kdump(&k, 3);
+		kdump_deinit(&k);
+		mem_sink_deinit(&f.out);
+	}
+}
+
+/* Its blocks would have to be of the kernel's pages, each of which has one descriptor. */
+TEST(kdump_of_larger_pages_is_not_written)
+{
+	const struct image_kernel kernel = { .machine = { ARCH_ARM64, 65536 } };
+	const struct kdump_settings settings = { .kernel = &kernel };
+	const struct image_spec spec = { .ranges = &apart_list, .own = &settings };
+	struct image_writer *w = NULL;
+	struct err e = ERR_INIT;
+	struct file f;
+
+	file_init(&f, true, 0);
+	CHECK_STATUS(kdump_format.create(&spec, &f.out.sink, &w, &e), ST_INPUT, &e);
+	CHECK_HAS(e.message, "pages of 65536 bytes");
+	mem_sink_deinit(&f.out);
+}
+
+TEST(elf_core_says_which_machine_it_is_of)
+{
+	for (int arch = 0; arch < MACHINE_ARCHES; arch++) {
+		const struct image_kernel kernel = { .machine = { (enum machine_arch)arch, 0 } };
+		const struct image_spec spec = { .ranges = &apart_list, .own = &kernel };
+		struct image_writer *w = NULL;
+		struct err e = ERR_INIT;
+		struct elf_core core;
+		struct mem_blob b;
+		struct file f;
+
+		file_init(&f, false, 0);
+		CHECK_OK(elf_format.create(&spec, &f.out.sink, &w, &e), &e);
+		elf_format.destroy(w);
+		mem_blob_init(&b, f.out.at, f.out.len);
+		CHECK_OK(elf_core_init(&core, &b.blob, &e), &e);
+		assert_int_equal(core.arch, arch);
+		assert_int_equal(core.n_loads, apart_list.count);
+		elf_core_deinit(&core);
+		mem_sink_deinit(&f.out);
+	}
+}
+
 /*
  * dmp
  */
@@ -290,6 +366,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kdump_says_whether_it_is_complete),
+		cmocka_unit_test(kdump_of_arm64_says_so),
+		cmocka_unit_test(kdump_of_larger_pages_is_not_written),
+		cmocka_unit_test(elf_core_says_which_machine_it_is_of),
 		cmocka_unit_test(kdump_promises_nothing_that_is_not_there),
 		cmocka_unit_test(kdump_has_no_memory_behind_its_last_frame),
 		cmocka_unit_test(dmp_names_its_pages_where_they_are),
