@@ -181,6 +181,8 @@ static enum status merge_info(struct chain *c, const struct drv_info *s, struct 
 	i->finds_holes |= s->finds_holes;
 	i->grows |= s->grows;
 	i->five_levels |= s->five_levels;
+	if (s->has_machine && !i->has_machine)
+		i->has_machine = true, i->machine = s->machine;
 	if (s->has_cr3 && !i->has_cr3)
 		i->has_cr3 = true, i->cr3 = s->cr3;
 	if (s->has_kernel_base && !i->has_kernel_base)

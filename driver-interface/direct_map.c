@@ -7,8 +7,14 @@
 #define PRESENT      UINT64_C(0x1)
 #define LARGE        UINT64_C(0x80)
 #define FRAME        UINT64_C(0x000ffffffffff000)
-#define LARGE_LEVELS 3 /* 2 MiB and 1 GiB */
-#define ENTRIES      512
+
+/* Of ARM64: Arm ARM (DDI 0487), D8.3, "Translation table descriptor formats". */
+#define KIND         UINT64_C(3)
+#define KIND_BLOCK   UINT64_C(1)
+#define KIND_TABLE   UINT64_C(3) /* in the last level a page */
+
+/* Of x86-64 these are 2 MiB and 1 GiB. */
+#define LARGE_LEVELS 3
 
 #define MARK_LEAST   (UINT64_C(1) << 45)
 
@@ -43,37 +49,93 @@ static uint64_t address_in(const struct direct_map *m, uint64_t entry)
 	return entry & FRAME & ~(is_mark ? beyond : 0);
 }
 
-/* NULL: it cannot be read. */
-static const uint8_t *table_at(struct direct_map *m, unsigned level, uint64_t pa)
+/*
+ * With LPA2, which addresses of 52 bits have in small pages, bits 9:8 are the address's highest;
+ * with pages of 64 KiB bits 15:12 are.
+ */
+static uint64_t arm64_address(const struct direct_format *f, uint64_t entry)
+{
+	const uint64_t page = (UINT64_C(1) << f->page_shift) - 1;
+
+	if (f->page_shift == 16)
+		return (entry & 0x0000ffffffff0000) | (entry & 0xf000) << 36;
+	if (f->va_bits > 48)
+		return (entry & 0x0003fffffffff000 & ~page) | (entry & 0x300) << 42;
+	return entry & 0x0000fffffffff000 & ~page;
+}
+
+struct direct_entry {
+	bool present, leaf;
+	uint64_t address;
+};
+
+static struct direct_entry x86_entry(const struct direct_map *m, unsigned level, uint64_t entry)
+{
+	return (struct direct_entry){
+		.present = entry & PRESENT,
+		.leaf = level == 1 || (level <= LARGE_LEVELS && entry & LARGE),
+		.address = address_in(m, entry),
+	};
+}
+
+static struct direct_entry arm64_entry(const struct direct_map *m, unsigned level, uint64_t entry)
+{
+	const uint64_t kind = entry & KIND;
+
+	return (struct direct_entry){
+		.present = kind == KIND_TABLE ||
+			   (kind == KIND_BLOCK && level > 1 && level <= LARGE_LEVELS),
+		.leaf = level == 1 || kind == KIND_BLOCK,
+		.address = arm64_address(&m->format, entry),
+	};
+}
+
+/* The entry at that address; false: it cannot be read. A table may have several pages of ours. */
+static bool read_entry(struct direct_map *m, unsigned level, uint64_t at, struct direct_entry *ret)
 {
 	struct direct_table *t = &m->tables[level - 1];
+	const uint64_t page = at & ~(uint64_t)(PAGE_SIZE - 1);
+	uint64_t entry;
 
-	if (t->pa != pa)
-		t->pa = m->read(m->arg, pa, t->bytes, PAGE_SIZE).good == PAGE_SIZE ? pa : NOT_READ;
-	return t->pa == pa ? t->bytes : NULL;
+	if (t->pa != page)
+		t->pa = m->read(m->arg, page, t->bytes, PAGE_SIZE).good == PAGE_SIZE ? page
+										     : NOT_READ;
+	if (t->pa != page)
+		return false;
+	entry = get_le64(t->bytes + at % PAGE_SIZE);
+	*ret = m->format.arch == ARCH_ARM64 ? arm64_entry(m, level, entry)
+					    : x86_entry(m, level, entry);
+	return true;
+}
+
+static unsigned index_bits(const struct direct_format *f)
+{
+	return f->page_shift - 3;
 }
 
 /* *ret_bytes: what is left of the part of the map that the answer is for. */
 static enum direct_state look_up_in_tables(struct direct_map *m, uint64_t addr, uint64_t *ret_bytes)
 {
+	const unsigned bits = index_bits(&m->format);
 	const uint64_t va = m->base + addr;
-	uint64_t table = m->root;
+	uint64_t table = m->root, within = UINT64_MAX >> (64 - m->format.va_bits);
 
 	for (unsigned level = m->levels;; level--) {
-		const uint64_t size = UINT64_C(1) << (PAGE_SHIFT + 9 * (level - 1));
-		const uint8_t *bytes = table_at(m, level, table);
-		uint64_t entry;
+		const unsigned shift = m->format.page_shift + bits * (level - 1);
+		const uint64_t size = UINT64_C(1) << shift;
+		struct direct_entry e;
 
 		*ret_bytes = size - (va & (size - 1));
-		if (!bytes)
+		if (!read_entry(m, level, table + ((va & within) >> shift) * sizeof(uint64_t), &e))
 			return DIRECT_UNKNOWN;
-		entry = get_le64(bytes + va / size % ENTRIES * sizeof(entry));
-		if (!(entry & PRESENT))
+		if (!e.present)
 			return DIRECT_HOLE;
-		table = address_in(m, entry);
-		if (level == 1 || (level <= LARGE_LEVELS && entry & LARGE))
-			return (table & ~(size - 1)) + (va & (size - 1)) == addr ? DIRECT_MAPPED
-										 : DIRECT_ELSEWHERE;
+		if (e.leaf)
+			return (e.address & ~(size - 1)) + (va & (size - 1)) == addr
+				       ? DIRECT_MAPPED
+				       : DIRECT_ELSEWHERE;
+		table = e.address;
+		within = size - 1;
 	}
 }
 
@@ -90,8 +152,17 @@ enum direct_state direct_map_look(struct direct_map *m, uint64_t addr, size_t pa
 	return first;
 }
 
-bool direct_map_init(struct direct_map *m, uint64_t root, uint64_t base, unsigned levels,
-		     uint64_t ram_end,
+/* 0: there is no such format. */
+static unsigned levels_of(const struct direct_format *f)
+{
+	const unsigned bits = index_bits(f);
+	const unsigned levels = (f->va_bits - f->page_shift + bits - 1) / bits;
+
+	return levels <= DIRECT_LEVELS_MAX ? levels : 0;
+}
+
+bool direct_map_init(struct direct_map *m, uint64_t root, uint64_t base,
+		     const struct direct_format *format, uint64_t ram_end,
 		     struct drv_result (*read)(void *arg, uint64_t addr, void *buf, size_t len),
 		     void *arg)
 {
@@ -99,14 +170,15 @@ bool direct_map_init(struct direct_map *m, uint64_t root, uint64_t base, unsigne
 
 	*m = (struct direct_map){ .root = root,
 				  .base = base,
-				  .levels = levels,
+				  .format = *format,
+				  .levels = levels_of(format),
 				  .top = PAGE_SIZE,
 				  .read = read,
 				  .arg = arg };
 	while (m->top < ram_end && m->top < PHYS_LIMIT)
 		m->top *= 2;
 	direct_map_forget(m);
-	return root < ram_end && base % PAGE_SIZE == 0 &&
+	return m->levels && root < ram_end && root % PAGE_SIZE == 0 && base % PAGE_SIZE == 0 &&
 	       direct_map_look(m, root, 1, &one) == DIRECT_MAPPED;
 }
 

@@ -17,6 +17,13 @@
 
 #define DIRECT_LEVELS_MAX 5
 
+/* How tables are laid out. */
+struct direct_format {
+	enum machine_arch arch;
+	unsigned page_shift; /* of the smallest page; a table is as large */
+	unsigned va_bits;    /* of addresses, by which the root table is indexed */
+};
+
 enum direct_state {
 	DIRECT_MAPPED,
 	DIRECT_HOLE,      /* an entry on its path is not present */
@@ -25,13 +32,14 @@ enum direct_state {
 };
 
 struct direct_table {
-	uint64_t pa; /* UINT64_MAX: not read */
+	uint64_t pa; /* of the page of it that was read; UINT64_MAX: none */
 	uint8_t bytes[PAGE_SIZE];
 };
 
 struct direct_map {
 	uint64_t root; /* physical address of the kernel's root table */
 	uint64_t base; /* virtual address of physical address 0 */
+	struct direct_format format;
 	unsigned levels;
 	uint64_t top; /* a power of two, not below the end of RAM */
 	/* As drv_ops.read(): through the direct map, with zeros for its holes. */
@@ -45,8 +53,8 @@ struct direct_map {
  * Sets the members above `tables`; `ram_end` is the end of RAM. True if the tables prove
  * themselves: the root table is mapped where they say. Otherwise nothing can be asked.
  */
-bool direct_map_init(struct direct_map *m, uint64_t root, uint64_t base, unsigned levels,
-		     uint64_t ram_end,
+bool direct_map_init(struct direct_map *m, uint64_t root, uint64_t base,
+		     const struct direct_format *format, uint64_t ram_end,
 		     struct drv_result (*read)(void *arg, uint64_t addr, void *buf, size_t len),
 		     void *arg);
 

@@ -14,6 +14,7 @@
 
 #include "driver-interface/watch.h"
 #include "formats/base/err.h"
+#include "formats/base/machine.h"
 #include "formats/base/page.h"
 #include "formats/base/range.h"
 
@@ -67,14 +68,22 @@ struct drv_info {
 	 */
 	const char *parallel;
 
+	/* The machine whose memory it is. Not known of what is nothing but bytes. */
+	bool has_machine;
+	struct machine_kind machine;
+
 	bool has_cr3;
-	uint64_t cr3; /* the kernel's, as told by the source */
+	uint64_t cr3; /* the kernel's root table, as told by the source; on ARM64 TTBR1's */
 	bool has_kernel_base;
 	uint64_t kernel_base; /* virtual address of the kernel image */
 	bool has_kernel_phys;
 	uint64_t kernel_phys; /* physical address of the kernel image */
 	bool has_direct_map;
-	uint64_t direct_map; /* virtual address at which the kernel maps physical address 0 */
+	/*
+	 * Virtual address at which the kernel maps physical address 0, or would: RAM of ARM64 may
+	 * begin anywhere.
+	 */
+	uint64_t direct_map;
 
 	/* The source's PT_NOTE bytes (VMCOREINFO and others), for ELF exports; or NULL. */
 	const void *notes;

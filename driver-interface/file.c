@@ -112,6 +112,8 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 	}
 	if (cut)
 		file__note(f, "the file is cut short; what is missing is unreadable");
+	f->drv.info.has_machine = true;
+	f->drv.info.machine.arch = f->core.arch;
 	drv__use_notes(&f->drv, &f->core);
 	f->origin = f->core.xen ? "a Xen core's frames" : "ELF program headers";
 	return st;

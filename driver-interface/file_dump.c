@@ -15,6 +15,7 @@ static void tell_of_dump(struct file_drv *f, const struct windows_dump *d)
 	struct drv *drv = &f->drv;
 	char time[UTC_RFC3339_SIZE];
 
+	drv->info.has_machine = true; /* an x86-64, or it would not be read */
 	drv->info.cr3 = d->dtb & ~(uint64_t)(PAGE_SIZE - 1);
 	drv->info.has_cr3 = drv->info.cr3;
 	drv__fact(drv, "dump_type", "%" PRIu32 " (%s)", d->type, windows_dump_type_name(d->type));

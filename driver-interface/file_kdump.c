@@ -85,7 +85,10 @@ enum status file__add_kdump(struct file_drv *f, struct range_list *map, struct e
 
 		st = file__add_range(f, map, r.first, range_bytes(r), range_bytes(r), r.first, e);
 	}
+	f->drv.info.has_machine = k->has_arch;
+	f->drv.info.machine.arch = k->arch;
 	/* As of an ELF core, and owned by it from now on. */
+	f->core.arch = k->arch;
 	f->core.notes = k->notes;
 	f->core.notes_size = k->notes_size;
 	k->notes = NULL;

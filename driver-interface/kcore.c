@@ -8,6 +8,8 @@
  * kernel image, -1 for the rest. Before, it is 0 everywhere, and the base of the direct map must be
  * found first, because since 4.8 KASLR moves it.
  *
+ * On ARM64 the direct map is called linear map, and the image lies elsewhere (drv__is_image()).
+ *
  * The list of areas is made again whenever someone opens the file after memory was added or taken
  * away (kcore_update_ram()), for everyone who has it open; and the data begin on the page behind
  * the headers, of which there is one for each area (get_kcore_size() in read_kcore()). So what
@@ -58,7 +60,7 @@ static void use_image(struct kcore *k)
 	for (size_t i = 0; i < k->own.core.n_loads; i++) {
 		const struct elf_segment *s = &k->own.core.loads[i];
 
-		if (kcore_is_image(s) && (!lowest || s->vaddr < lowest->vaddr))
+		if (drv__is_image(&k->own.core, s) && (!lowest || s->vaddr < lowest->vaddr))
 			lowest = s;
 	}
 	if (!lowest)
@@ -234,7 +236,7 @@ static bool read_image_word(const struct kcore *k, uint64_t va, uint64_t *ret)
 	for (size_t i = 0; i < k->own.core.n_loads; i++) {
 		const struct elf_segment *s = &k->own.core.loads[i];
 
-		if (!kcore_is_image(s) || va < s->vaddr ||
+		if (!drv__is_image(&k->own.core, s) || va < s->vaddr ||
 		    va - s->vaddr > s->filesz - sizeof(bytes) || s->filesz < sizeof(bytes) ||
 		    drv__pread(k->own.file.fd, s->offset + (va - s->vaddr), bytes, sizeof(bytes))
 			    .error)
@@ -261,13 +263,40 @@ static void use_notes(struct kcore *k)
 		drv__use_phys_base(info, text, size, (int64_t)phys_base);
 }
 
-static bool has_five_levels(const struct drv_info *info)
+/*
+ * Of pages of 64 KiB the root table is laid out for as many bits as the kernel was built for
+ * (VA_BITS), also where the processor has fewer; otherwise T1SZ says how many are in use.
+ */
+static bool arm64_format(struct direct_format *f, const void *text, size_t size)
 {
+	uint64_t t1sz;
+	int64_t bits;
+
+	f->page_shift = (unsigned)__builtin_ctz(MAX(vmcoreinfo_page_size(text, size, f->arch), 1u));
+	if (!vmcoreinfo_decimal(text, size, "NUMBER(VA_BITS)", &bits))
+		return false;
+	if (f->page_shift < 16 && vmcoreinfo_hex(text, size, "NUMBER(TCR_EL1_T1SZ)", &t1sz) &&
+	    t1sz < 64)
+		bits = 64 - (int64_t)t1sz;
+	f->va_bits = (unsigned)bits;
+	return f->page_shift && bits >= 36 && bits <= 52;
+}
+
+static bool kcore_format(const struct kcore *k, struct direct_format *ret)
+{
+	const struct drv_info *info = &k->base.drv.info;
 	size_t size = 0;
 	const uint8_t *text = elf_note_find(info->notes, info->notes_size, "VMCOREINFO", &size);
 	int64_t five = 0;
 
-	return text && vmcoreinfo_decimal(text, size, "NUMBER(pgtable_l5_enabled)", &five) && five;
+	*ret = (struct direct_format){ .arch = k->own.core.arch };
+	if (ret->arch == ARCH_ARM64)
+		return text && arm64_format(ret, text, size);
+	if (text)
+		vmcoreinfo_decimal(text, size, "NUMBER(pgtable_l5_enabled)", &five);
+	ret->page_shift = PAGE_SHIFT;
+	ret->va_bits = five ? 57 : 48;
+	return true;
 }
 
 /* By the kernel's own tables, of a kernel that says where their root is. */
@@ -276,12 +305,13 @@ static bool find_kcore_direct_map(struct kcore *k)
 	const struct drv_info *info = &k->base.drv.info;
 	struct kcore_view *v = &k->own;
 	const struct file_extent *last = &v->ram.at[v->ram.count - 1];
+	struct direct_format format;
 
-	if (!info->has_cr3 || !v->direct)
+	if (!info->has_cr3 || !v->direct || !kcore_format(k, &format))
 		return false;
 	v->map = malloc(sizeof(*v->map));
-	if (v->map && direct_map_init(v->map, info->cr3, v->direct, has_five_levels(info) ? 5 : 4,
-				      last->range.last + 1, kcore_view_segments, v))
+	if (v->map && direct_map_init(v->map, info->cr3, v->direct, &format, last->range.last + 1,
+				      kcore_view_segments, v))
 		return true;
 	free(v->map);
 	v->map = NULL;
@@ -320,6 +350,9 @@ static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
 		st = kcore_view_open(&k->own, &k->base.drv, path, e);
 	if (st)
 		return st;
+	/* A copy of another machine's. */
+	if (k->own.core.arch != k->base.drv.info.machine.arch)
+		k->base.drv.info.machine = (struct machine_kind){ .arch = k->own.core.arch };
 	st = map_ram(k, e);
 	if (!st)
 		use_flags(k);

@@ -37,15 +37,14 @@ void kcore_view_destroy(struct kcore_view *v)
 	free(v);
 }
 
-bool kcore_is_image(const struct elf_segment *s)
+/*
+ * A segment that p_paddr places in RAM, by a kernel that fills p_paddr in. The image is left to the
+ * direct map: ARM64's unmaps its own head there, which then reads as zeros, and has it in the
+ * linear map (arch/arm64/mm/mmu.c).
+ */
+static bool has_physical_place(const struct elf_core *c, const struct elf_segment *s)
 {
-	return s->vaddr >= DRV_KERNEL_IMAGE;
-}
-
-/* A segment that p_paddr places in RAM, by a kernel that fills p_paddr in. */
-static bool has_physical_place(const struct elf_segment *s)
-{
-	return !kcore_is_image(s) && s->paddr != ELF_PADDR_NONE;
+	return s->paddr != ELF_PADDR_NONE && !drv__is_image(c, s);
 }
 
 static bool has_paddr(const struct elf_core *c)
@@ -67,7 +66,7 @@ static uint64_t bytes_that_fit(const struct elf_core *c, const struct range_list
 
 	for (size_t i = 0; i < c->n_loads; i++) {
 		const struct elf_segment *s = &c->loads[i];
-		const struct range *r = kcore_is_image(s) || s->vaddr < base
+		const struct range *r = drv__is_image(c, s) || s->vaddr < base
 						? NULL
 						: range_list_find(ram, s->vaddr - base);
 
@@ -136,7 +135,7 @@ static enum status add_placed(struct kcore_view *v, struct range_list *map, stru
 	for (size_t i = 0; i < v->core.n_loads && !st; i++) {
 		const struct elf_segment *s = &v->core.loads[i];
 
-		if (has_physical_place(s) && (s->paddr || !base || s->vaddr == base))
+		if (has_physical_place(&v->core, s) && (s->paddr || !base || s->vaddr == base))
 			st = add_kcore_segment(v, s, s->paddr, map, e);
 	}
 	return st;
@@ -146,7 +145,9 @@ static enum status add_placed(struct kcore_view *v, struct range_list *map, stru
 static enum status add_derived(struct kcore_view *v, const struct range_list *ram,
 			       struct range_list *map, struct err *e)
 {
-	const uint64_t base = ram->count ? derived_base(&v->core, ram) : fixed_base(&v->core);
+	const uint64_t base = v->core.arch != ARCH_X86_64 ? 0
+			      : ram->count                ? derived_base(&v->core, ram)
+							  : fixed_base(&v->core);
 	const uint64_t top = ram->count ? ram->at[ram->count - 1].last : OLD_BASE_BYTES - 1;
 	enum status st = ST_OK;
 

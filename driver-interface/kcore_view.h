@@ -33,9 +33,6 @@ void kcore_view_deinit(struct kcore_view *v);
 struct kcore_view *kcore_view_again(const struct kcore_view *as);
 void kcore_view_destroy(struct kcore_view *v); /* NULL is fine */
 
-/* A segment of the kernel image, or of modules. */
-bool kcore_is_image(const struct elf_segment *s);
-
 /* Finds RAM in the segments, and appends it to `map`. `iomem` is empty if it could not be read. */
 enum status kcore_view_find_ram(struct kcore_view *v, const struct range_list *iomem,
 				struct range_list *map, struct err *e);

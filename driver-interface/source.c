@@ -9,6 +9,17 @@
 #include "formats/base/array.h"
 #include "formats/base/os.h"
 
+/* What this program runs on. */
+static struct machine_kind host_machine(void)
+{
+	return (struct machine_kind){
+#ifdef __aarch64__
+		.arch = ARCH_ARM64,
+#endif
+		.page_size = os_page_size(),
+	};
+}
+
 enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path, struct err *e)
 {
 	*d = (struct drv){ .ops = ops, .path = strdup(path) };
@@ -19,6 +30,9 @@ enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path
 	d->info.source = ops->name;
 	d->info.path = d->path;
 	d->info.error_numbers = "errno";
+	d->info.has_machine = ops->kind != DRV_DEAD;
+	if (d->info.has_machine)
+		d->info.machine = host_machine();
 	return ST_OK;
 }
 
@@ -78,8 +92,70 @@ void drv__fact(struct drv *d, const char *name, const char *fmt, ...)
 	va_end(ap);
 }
 
+static bool has_address(const struct elf_segment *s, uint64_t va)
+{
+	return va >= s->vaddr && va - s->vaddr < s->memsz;
+}
+
+/* All of its physical range is in that of another that is mapped elsewhere. */
+static bool is_second_view(const struct elf_core *core, const struct elf_segment *s)
+{
+	for (size_t i = 0; i < core->n_loads; i++) {
+		const struct elf_segment *o = &core->loads[i];
+
+		if (o->paddr != ELF_PADDR_NONE && o->vaddr - o->paddr != s->vaddr - s->paddr &&
+		    o->memsz > s->memsz && s->paddr >= o->paddr &&
+		    s->paddr - o->paddr <= o->memsz - s->memsz)
+			return true;
+	}
+	return false;
+}
+
+static bool is_arm64_image(const struct elf_core *core, const struct elf_segment *s)
+{
+	size_t size = 0;
+	const uint8_t *text = elf_note_find(core->notes, core->notes_size, "VMCOREINFO", &size);
+	uint64_t stext;
+
+	if (s->paddr == ELF_PADDR_NONE)
+		return false;
+	return text && vmcoreinfo_hex(text, size, "SYMBOL(_stext)", &stext)
+		       ? has_address(s, stext)
+		       : is_second_view(core, s);
+}
+
+bool drv__is_image(const struct elf_core *core, const struct elf_segment *s)
+{
+	return core->arch == ARCH_ARM64 ? is_arm64_image(core, s) : s->vaddr >= DRV_KERNEL_IMAGE;
+}
+
+/*
+ * The linear map of ARM64 (arch/arm64/include/asm/memory.h, __phys_to_virt()). Of two that begin at
+ * 0, as before 4.11 all do, neither is taken at its word.
+ */
+static uint64_t arm64_linear_map(const struct elf_core *core)
+{
+	uint64_t at_zero = 0;
+	size_t zeros = 0;
+
+	for (size_t i = 0; i < core->n_loads; i++) {
+		const struct elf_segment *s = &core->loads[i];
+
+		if (s->vaddr < DRV_KERNEL_HALF || s->paddr == ELF_PADDR_NONE ||
+		    drv__is_image(core, s))
+			continue;
+		if (s->paddr)
+			return s->vaddr - s->paddr;
+		at_zero = s->vaddr;
+		zeros++;
+	}
+	return zeros == 1 ? at_zero : 0;
+}
+
 uint64_t drv__direct_map(const struct elf_core *core)
 {
+	if (core->arch == ARCH_ARM64)
+		return arm64_linear_map(core);
 	for (size_t i = 0; i < core->n_loads; i++) {
 		const struct elf_segment *s = &core->loads[i];
 
@@ -109,6 +185,25 @@ void drv__use_phys_base(struct drv_info *i, const void *vmcoreinfo, size_t size,
 		i->cr3 = pgd - DRV_KERNEL_IMAGE + (uint64_t)phys_base;
 }
 
+/*
+ * kimage_voffset is the image's virtual address less its physical one, of all of it
+ * (arch/arm64/include/asm/memory.h, __kimg_to_phys(); 4.6 and later).
+ */
+static void use_arm64_notes(struct drv_info *i, const void *vmcoreinfo, size_t size)
+{
+	uint64_t voffset, pgd;
+
+	if (!vmcoreinfo_hex(vmcoreinfo, size, "NUMBER(kimage_voffset)", &voffset))
+		return;
+	i->has_kernel_phys = i->has_kernel_base && i->kernel_base - voffset < PHYS_LIMIT;
+	if (i->has_kernel_phys)
+		i->kernel_phys = i->kernel_base - voffset;
+	i->has_cr3 = vmcoreinfo_hex(vmcoreinfo, size, "SYMBOL(swapper_pg_dir)", &pgd) &&
+		     pgd - voffset < PHYS_LIMIT;
+	if (i->has_cr3)
+		i->cr3 = pgd - voffset;
+}
+
 void drv__use_notes(struct drv *d, const struct elf_core *core)
 {
 	size_t size = 0;
@@ -123,11 +218,18 @@ void drv__use_notes(struct drv *d, const struct elf_core *core)
 	i->has_direct_map = i->direct_map != 0;
 	if (!text)
 		return;
-	/* _stext is _text: nothing stands between them in arch/x86/kernel/vmlinux.lds.S. */
+	if (i->has_machine && !i->machine.page_size)
+		i->machine.page_size = vmcoreinfo_page_size(text, size, i->machine.arch);
+	/*
+	 * _stext is _text: nothing stands between them in arch/x86/kernel/vmlinux.lds.S. On ARM64
+	 * there is the head of the image, which is freed after the start.
+	 */
 	i->has_kernel_base = vmcoreinfo_hex(text, size, "SYMBOL(_stext)", &stext);
 	if (i->has_kernel_base)
 		i->kernel_base = stext;
-	if (vmcoreinfo_decimal(text, size, "NUMBER(phys_base)", &phys_base))
+	if (core->arch == ARCH_ARM64)
+		use_arm64_notes(i, text, size);
+	else if (vmcoreinfo_decimal(text, size, "NUMBER(phys_base)", &phys_base))
 		drv__use_phys_base(i, text, size, phys_base);
 }
 

@@ -55,6 +55,13 @@ void drv__fact(struct drv *d, const char *name, const char *fmt, ...) PRINTF_LIK
 #define DRV_KERNEL_HALF  0xff00000000000000u
 
 /*
+ * Whether a segment is the kernel image, or modules. On ARM64, where the image lies in the area of
+ * vmalloc and at no fixed address: the one that has VMCOREINFO's _stext or, without that, whose RAM
+ * is within another segment's, which is the linear map's.
+ */
+bool drv__is_image(const struct elf_core *core, const struct elf_segment *s);
+
+/*
  * Where the kernel maps physical address 0, from the first segment that has both addresses and is
  * not the kernel image; 0 if none has.
  */

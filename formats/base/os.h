@@ -30,6 +30,7 @@ int os_open(const char *path, int flags);
 ssize_t os_pread(int fd, void *p, size_t len, uint64_t off);
 int os_sync(int fd);                   /* fsync() */
 int os_truncate(int fd, uint64_t len); /* ftruncate() */
+uint32_t os_page_size(void);           /* the kernel's */
 bool os_exists(const char *path);
 int os_remove(const char *path); /* unlink() */
 
@@ -78,6 +79,11 @@ static inline int os_sync(int fd)
 static inline int os_truncate(int fd, uint64_t len)
 {
 	return ftruncate(fd, (off_t)len);
+}
+
+static inline uint32_t os_page_size(void)
+{
+	return (uint32_t)sysconf(_SC_PAGESIZE);
 }
 
 static inline bool os_exists(const char *path)

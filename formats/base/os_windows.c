@@ -85,6 +85,14 @@ int os_truncate(int fd, uint64_t len)
 	return -1;
 }
 
+uint32_t os_page_size(void)
+{
+	SYSTEM_INFO info;
+
+	GetSystemInfo(&info);
+	return info.dwPageSize;
+}
+
 bool os_exists(const char *path)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path);

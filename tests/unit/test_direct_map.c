@@ -21,6 +21,9 @@
 /* Pages with tables. PTES is for the first 2 MiB; the rest are blocks of 2 MiB. */
 enum { ROOT5 = 10, ROOT, PUDS, PMDS, PTES };
 
+static const struct direct_format four_levels = { ARCH_X86_64, 12, 48 };
+static const struct direct_format five_levels = { ARCH_X86_64, 12, 57 };
+
 static uint8_t memory[RAM];
 static bool unmapped[PAGES]; /* for who reads through the map, whatever tables say */
 static size_t table_reads;
@@ -74,7 +77,7 @@ static int setup(void **state)
 		set(PTES, i, PAGE(i) | PRESENT);
 	hook_before = hook_after = NULL;
 	hook_at = UINT64_MAX;
-	assert_true(direct_map_init(&map, PAGE(ROOT), BASE, 4, RAM, read_through, NULL));
+	assert_true(direct_map_init(&map, PAGE(ROOT), BASE, &four_levels, RAM, read_through, NULL));
 	return 0;
 }
 
@@ -266,26 +269,177 @@ TEST(single_pages_cost_few_reads_of_tables)
 	check(100, 100, 1, 0);
 }
 
-TEST(five_levels)
+TEST(tables_of_five_levels)
 {
-	assert_true(direct_map_init(&map, PAGE(ROOT5), BASE, 5, RAM, read_through, NULL));
+	assert_true(
+		direct_map_init(&map, PAGE(ROOT5), BASE, &five_levels, RAM, read_through, NULL));
 	make_hole(100);
 	check(90, 110, 10, 1);
 	set(ROOT5, 511, 0);
-	assert_false(direct_map_init(&map, PAGE(ROOT5), BASE, 5, RAM, read_through, NULL));
+	assert_false(
+		direct_map_init(&map, PAGE(ROOT5), BASE, &five_levels, RAM, read_through, NULL));
 }
 
 /* A root, base or number of levels that is wrong shows nothing of the root itself. */
 TEST(tables_that_do_not_prove_themselves_are_none)
 {
-	assert_false(direct_map_init(&map, PAGE(PUDS), BASE, 4, RAM, read_through, NULL));
 	assert_false(
-		direct_map_init(&map, PAGE(ROOT), BASE + (1 << 30), 4, RAM, read_through, NULL));
-	assert_false(direct_map_init(&map, PAGE(ROOT), BASE + 0x100, 4, RAM, read_through, NULL));
-	assert_false(direct_map_init(&map, PAGE(ROOT), BASE, 5, RAM, read_through, NULL));
-	assert_false(direct_map_init(&map, RAM, BASE, 4, RAM, read_through, NULL));
+		direct_map_init(&map, PAGE(PUDS), BASE, &four_levels, RAM, read_through, NULL));
+	assert_false(direct_map_init(&map, PAGE(ROOT), BASE + (1 << 30), &four_levels, RAM,
+				     read_through, NULL));
+	assert_false(direct_map_init(&map, PAGE(ROOT), BASE + 0x100, &four_levels, RAM,
+				     read_through, NULL));
+	assert_false(
+		direct_map_init(&map, PAGE(ROOT), BASE, &five_levels, RAM, read_through, NULL));
+	assert_false(direct_map_init(&map, RAM, BASE, &four_levels, RAM, read_through, NULL));
 	set(PTES, ROOT, PAGE(3) | PRESENT);
-	assert_false(direct_map_init(&map, PAGE(ROOT), BASE, 4, RAM, read_through, NULL));
+	assert_false(
+		direct_map_init(&map, PAGE(ROOT), BASE, &four_levels, RAM, read_through, NULL));
+}
+
+/*
+ * ARM64. Tables lie in the upper half of the RAM, each aligned to its size as they all have to be.
+ */
+
+/* PAGE_OFFSET less a PHYS_OFFSET of 0xffffccee00000000, as KASLR left it once. */
+#define LINEAR     UINT64_C(0xffff331200000000)
+#define ARM64_PAGE 3 /* a table, and a page in the last level */
+#define ARM64_HOW  UINT64_C(0x0070000000000f00)
+
+static const struct direct_format arm64_formats[] = {
+	{ ARCH_ARM64, 12, 39 }, { ARCH_ARM64, 12, 48 }, { ARCH_ARM64, 12, 52 },
+	{ ARCH_ARM64, 14, 36 }, { ARCH_ARM64, 14, 47 }, { ARCH_ARM64, 14, 48 },
+	{ ARCH_ARM64, 14, 52 }, { ARCH_ARM64, 16, 42 }, { ARCH_ARM64, 16, 48 },
+	{ ARCH_ARM64, 16, 52 },
+};
+
+static uint64_t next_table;
+
+static uint64_t new_table(const struct direct_format *f)
+{
+	const uint64_t size = UINT64_C(1) << f->page_shift, at = next_table;
+
+	assert_true(at + size <= RAM);
+	memset(memory + at, 0, size);
+	next_table += size;
+	return at;
+}
+
+/* What else is in an entry: of LPA2 and of 64 KiB some of it would be the address. */
+static uint64_t arm64_entry(const struct direct_format *f, uint64_t pa)
+{
+	const uint64_t in_address = f->page_shift == 16 ? 0xf000 : f->va_bits > 48 ? 0x300 : 0;
+
+	return pa | ARM64_PAGE | (ARM64_HOW & ~in_address);
+}
+
+/* Where the entry of the last level is that maps this address, with tables on the way to it. */
+static uint64_t arm64_slot(const struct direct_format *f, uint64_t root, uint64_t pa)
+{
+	const unsigned bits = f->page_shift - 3;
+	const uint64_t va = (LINEAR + pa) & (UINT64_MAX >> (64 - f->va_bits));
+	unsigned shift = f->page_shift;
+	uint64_t table = root;
+
+	while (shift + bits < f->va_bits)
+		shift += bits;
+	for (; shift > f->page_shift; shift -= bits) {
+		const size_t mask = shift + bits < f->va_bits ? ((size_t)1 << bits) - 1 : SIZE_MAX;
+		uint8_t *at = memory + table + ((va >> shift) & mask) * 8;
+
+		if (!get_le64(at))
+			put_le64(at, arm64_entry(f, new_table(f)));
+		table = get_le64(at) & 0x0000ffffffffffff & ~((UINT64_C(1) << f->page_shift) - 1);
+	}
+	return table + ((va >> shift) & (((uint64_t)1 << bits) - 1)) * 8;
+}
+
+static uint64_t map_arm64(const struct direct_format *f)
+{
+	uint64_t root;
+
+	next_table = RAM / 2;
+	root = new_table(f);
+	for (uint64_t pa = 0; pa < RAM; pa += UINT64_C(1) << f->page_shift)
+		put_le64(memory + arm64_slot(f, root, pa), arm64_entry(f, pa));
+	return root;
+}
+
+TEST(tables_of_arm64_in_each_granule)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(arm64_formats); i++) {
+		const struct direct_format *f = &arm64_formats[i];
+		const unsigned pages = 1u << (f->page_shift - PAGE_SHIFT);
+		const uint64_t root = map_arm64(f);
+		const uint64_t slot = arm64_slot(f, root, PAGE(64));
+
+		assert_true(direct_map_init(&map, root, LINEAR, f, RAM, read_through, NULL));
+		check(0, 200, 201, 0);
+		put_le64(memory + slot, arm64_entry(f, PAGE(64)) & ~UINT64_C(1)); /* not valid */
+		for (unsigned n = 0; n < pages; n++)
+			unmapped[64 + n] = true;
+		check(60, 200, 4, pages);
+		check(64 + pages, 200, 137 - pages, 0);
+		put_le64(memory + slot, arm64_entry(f, PAGE(128)));
+		check(64, 64, 0, 1);
+		memset(unmapped, 0, sizeof(unmapped));
+	}
+}
+
+/* Bits of an address that stand elsewhere in the entry name a frame that is far away. */
+TEST(arm64_finds_all_bits_of_an_address)
+{
+	static const struct {
+		struct direct_format format;
+		uint64_t bits;
+	} high[] = {
+		{ { ARCH_ARM64, 12, 48 }, UINT64_C(1) << 47 },
+		{ { ARCH_ARM64, 12, 52 }, UINT64_C(1) << 49 },
+		{ { ARCH_ARM64, 12, 52 }, 0x200 },
+		{ { ARCH_ARM64, 14, 52 }, 0x100 },
+		{ { ARCH_ARM64, 16, 48 }, 0x1000 },
+		{ { ARCH_ARM64, 16, 52 }, 0x8000 },
+	};
+	size_t one;
+
+	for (size_t i = 0; i < ARRAY_SIZE(high); i++) {
+		const struct direct_format *f = &high[i].format;
+		const uint64_t root = map_arm64(f);
+
+		put_le64(memory + arm64_slot(f, root, PAGE(64)),
+			 arm64_entry(f, PAGE(64)) | high[i].bits);
+		assert_true(direct_map_init(&map, root, LINEAR, f, RAM, read_through, NULL));
+		assert_int_equal(direct_map_look(&map, PAGE(64), 1, &one), DIRECT_ELSEWHERE);
+	}
+}
+
+/* The last level has no blocks, and the level of 512 GiB has none either. */
+TEST(block_of_arm64_is_one_only_where_there_are_blocks)
+{
+	static const struct direct_format f = { ARCH_ARM64, 12, 48 };
+	const uint64_t root = map_arm64(&f), slot = arm64_slot(&f, root, PAGE(1024));
+	const uint64_t va = LINEAR & (UINT64_MAX >> 16);
+	uint64_t table = root;
+	size_t one;
+
+	for (unsigned shift = 39; shift > 21; shift -= 9)
+		table = get_le64(memory + table + (va >> shift) % 512 * 8) & 0x0000fffffffff000;
+	put_le64(memory + table + (va >> 21) % 512 * 8, 0x1); /* a block of 2 MiB at 0 */
+	assert_true(direct_map_init(&map, root, LINEAR, &f, RAM, read_through, NULL));
+	check(0, 511, 512, 0);
+	put_le64(memory + slot, PAGE(1024) | 1);
+	direct_map_forget(&map);
+	assert_int_equal(direct_map_look(&map, PAGE(1024), 1, &one), DIRECT_HOLE);
+	put_le64(memory + root + (va >> 39) * 8, 1);
+	direct_map_forget(&map);
+	assert_int_equal(direct_map_look(&map, PAGE(512), 1, &one), DIRECT_HOLE);
+}
+
+TEST(formats_that_there_are_not_are_refused)
+{
+	static const struct direct_format deep = { ARCH_ARM64, 12, 60 };
+
+	assert_false(direct_map_init(&map, PAGE(ROOT), BASE, &deep, RAM, read_through, NULL));
 }
 
 /* What fails for another reason goes on to fail for that. */
@@ -315,7 +469,11 @@ int main(void)
 		MAP_TEST(bit_above_memory_is_no_address),
 		MAP_TEST(answers_hold_for_as_many_pages_as_they_do),
 		MAP_TEST(single_pages_cost_few_reads_of_tables),
-		MAP_TEST(five_levels),
+		MAP_TEST(tables_of_five_levels),
+		MAP_TEST(tables_of_arm64_in_each_granule),
+		MAP_TEST(arm64_finds_all_bits_of_an_address),
+		MAP_TEST(block_of_arm64_is_one_only_where_there_are_blocks),
+		MAP_TEST(formats_that_there_are_not_are_refused),
 		MAP_TEST(tables_that_do_not_prove_themselves_are_none),
 		MAP_TEST(other_errors_stay_what_they_are),
 	};

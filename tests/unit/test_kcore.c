@@ -903,6 +903,144 @@ static void check_zero(struct drv *d, uint64_t addr, uint32_t state, uint32_t de
 	}
 }
 
+/*
+ * ARM64 with pages of 4 KiB and addresses of 48 bits. RAM begins at 0; the kernel's text comes first,
+ * shows the head of the image as zeros, and lies within the area of vmalloc.
+ */
+#define ARM64_LINEAR UINT64_C(0xffff331200000000)
+#define ARM64_TEXT   UINT64_C(0xffffb3e7c8900000)
+
+static const char arm64_info[] = "PAGESIZE=4096\n"
+				 "SYMBOL(_stext)=ffffb3e7c8901000\n"
+				 "SYMBOL(swapper_pg_dir)=ffffb3e808800000\n"
+				 "NUMBER(VA_BITS)=48\n"
+				 "NUMBER(TCR_EL1_T1SZ)=0x10\n"
+				 "NUMBER(kimage_voffset)=0xffffb3e7c8800000\n";
+
+static void make_arm64_kcore(struct image *i, const char *info)
+{
+	const struct phdr p[] = {
+		{ NOTE, 0x800, 0, 0, 0, 0 },
+		{ LOAD, 0x1000, ARM64_TEXT, 0x100000, 0x2000, 0x2000 },
+		{ LOAD, 0x1000, 0xffff800010000000, NO_ADDR, (uint64_t)100 << 40,
+		  (uint64_t)100 << 40 },
+		{ LOAD, 0x4000, ARM64_LINEAR, 0, 0x3000, 0x3000 },
+		{ LOAD, 0x8000, ARM64_LINEAR + 0x100000, 0x100000, 0x4000, 0x4000 },
+		{ LOAD, 0xc000, ARM64_LINEAR + 0x40000000, 0x40000000, 0x2000, 0x2000 },
+	};
+	const uint8_t zeros[PAGE_SIZE] = { 0 };
+
+	elf_header(i, p, ARRAY_SIZE(p));
+	image_u16(i, 18, 183);
+	image_put(i, 0x1000, zeros, sizeof(zeros));
+	image_memory(i, 0x2000, 0x101000, 0x1000);
+	image_memory(i, 0x4000, 0, 0x3000);
+	image_memory(i, 0x8000, 0x100000, 0x4000);
+	image_memory(i, 0xc000, 0x40000000, 0x2000);
+	if (info)
+		image_u64(i, 64 + 32, elf_note(i, 0x800, "VMCOREINFO", info, strlen(info)) - 0x800);
+}
+
+#define ARM64_RAM { 0, 0x2fff }, { 0x100000, 0x103fff }, { 0x40000000, 0x40001fff }
+
+/* With VMCOREINFO and, as kernels before 4.19 have it, without. */
+TEST(arm64_is_read_through_its_linear_map)
+{
+	for (int told = 0; told < 2; told++) {
+		struct image i = { 0 };
+		struct drv *d;
+
+		make_arm64_kcore(&i, told ? arm64_info : NULL);
+		d = open_image("kcore", &i);
+		CHECK_MAP(d, 0, i.path, ARM64_RAM);
+		check_data(d, 0, 0x2fff);
+		check_data(d, 0x100000, 0x103fff);
+		check_data(d, 0x40000000, 0x40001fff);
+		assert_true(d->info.has_direct_map);
+		assert_int_equal(d->info.direct_map, ARM64_LINEAR);
+		assert_true(d->info.has_machine);
+		assert_int_equal(d->info.machine.arch, ARCH_ARM64);
+		assert_int_equal(d->info.machine.page_size, told ? 4096 : 0);
+		assert_true(d->info.has_kernel_base);
+		assert_int_equal(d->info.kernel_base, ARM64_TEXT + (told ? 0x1000 : 0));
+		assert_true(d->info.has_kernel_phys);
+		assert_int_equal(d->info.kernel_phys, told ? 0x101000 : 0x100000);
+		assert_int_equal(d->info.has_cr3, told);
+		if (told)
+			assert_int_equal(d->info.cr3, ROOT);
+		drv_close(d);
+		image_free(&i);
+	}
+}
+
+/* It is placed by itself, and nothing else says where the linear map begins. */
+TEST(arm64_keeps_ram_at_zero_that_is_all_there_is)
+{
+	const struct phdr p[] = {
+		{ LOAD, 0x1000, ARM64_TEXT, 0x1000, 0x1000, 0x1000 },
+		{ LOAD, 0x4000, ARM64_LINEAR, 0, 0x3000, 0x3000 },
+	};
+	struct image i = { 0 };
+	struct drv *d;
+
+	elf_header(&i, p, ARRAY_SIZE(p));
+	image_u16(&i, 18, 183);
+	image_memory(&i, 0x4000, 0, 0x3000);
+	d = open_image("kcore", &i);
+	CHECK_MAP(d, 0, i.path, { 0, 0x2fff });
+	check_data(d, 0, 0x2fff);
+	assert_int_equal(d->info.direct_map, ARM64_LINEAR);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(arm64_before_4_11_has_no_addresses)
+{
+	const struct phdr p[] = {
+		{ LOAD, 0x1000, ARM64_TEXT, 0, 0x1000, 0x1000 },
+		{ LOAD, 0x4000, OLD, 0, 0x3000, 0x3000 },
+	};
+	struct image i = { 0 };
+
+	elf_header(&i, p, ARRAY_SIZE(p));
+	image_u16(&i, 18, 183);
+	image_memory(&i, 0x4000, 0, 0x3000);
+	refuse_image("kcore", &i, ST_NO_SOURCE, "no physical address");
+}
+
+/* The tables of make_mapped_kcore(), with a level more. */
+TEST(holes_of_arm64s_linear_map_are_no_zeros)
+{
+	static const uint64_t how = 0x403; /* accessed; a table, and a page in the last level */
+	struct image i = { 0 }, flags = { 0 };
+	struct drv *d;
+
+	use_no_flags(&flags);
+	make_arm64_kcore(&i, arm64_info);
+	for (size_t t = 0; t < ARRAY_SIZE(table_pages); t++)
+		for (size_t k = 0; k < 512; k++)
+			put_entry(&i, table_pages[t], k, 0);
+	put_entry(&i, ROOT, ARM64_LINEAR >> 39 & 511, PUDS | how);
+	put_entry(&i, PUDS, ARM64_LINEAR >> 30 & 511, PMDS | how);
+	put_entry(&i, PUDS, (ARM64_LINEAR >> 30 & 511) + 1, 0x40000000 | 0x401);
+	put_entry(&i, PMDS, ARM64_LINEAR >> 21 & 511, PTES | how);
+	for (uint64_t k = 0; k < 512; k++)
+		put_entry(&i, PTES, k, k << PAGE_SHIFT | how);
+	memset(i.at + 0x4000, 0, 2 * PAGE_SIZE);
+	put_entry(&i, PTES, 1, UINT64_C(1) << PAGE_SHIFT | (how & ~UINT64_C(1)));
+	d = open_image("kcore", &i);
+	assert_true(d->info.finds_holes);
+	assert_false(d->info.silent);
+	check_zero(d, 0, PAGE_DATA, 0);
+	check_zero(d, 0x1000, PAGE_UNREADABLE, DRV_UNMAPPED);
+	check_data(d, 0x2000, 0x2fff);
+	check_data(d, 0x100000, 0x101fff);
+	drv_close(d);
+	kpageflags_set_path(NULL);
+	image_free(&i);
+	image_free(&flags);
+}
+
 /* memfd_secret: the kernel gives zeros for such pages, and nothing but its tables says so. */
 TEST(holes_of_the_direct_map_are_no_zeros)
 {
@@ -1195,6 +1333,10 @@ int main(void)
 		KCORE_TEST(vmcoreinfo_tells_where_the_kernel_is),
 		KCORE_TEST(pages_that_must_not_be_read_are_not),
 		KCORE_TEST(note_of_an_older_kernel_is_found_in_ram),
+		KCORE_TEST(arm64_is_read_through_its_linear_map),
+		KCORE_TEST(arm64_keeps_ram_at_zero_that_is_all_there_is),
+		KCORE_TEST(arm64_before_4_11_has_no_addresses),
+		KCORE_TEST(holes_of_arm64s_linear_map_are_no_zeros),
 		KCORE_TEST(holes_of_the_direct_map_are_no_zeros),
 		KCORE_TEST(holes_are_told_once_and_only_where_tables_tell),
 		KCORE_TEST(offsets_that_move_under_the_reader_are_found_again),
