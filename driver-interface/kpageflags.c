@@ -6,6 +6,7 @@
 
 #include "driver-interface/linux.h"
 #include "driver-interface/source.h"
+#include "formats/base/os.h"
 
 /* include/uapi/linux/kernel-page-flags.h */
 #define KPF_COMPOUND_TAIL ((uint64_t)1 << 16)
@@ -17,17 +18,31 @@
 /* Entries that are read at once: those of a megabyte of RAM. */
 #define ENTRIES           256
 
-/* PFNs in a huge page of each size that x86-64 has. */
-#define HUGE_2M           ((uint64_t)1 << 9)
-#define HUGE_1G           ((uint64_t)1 << 18)
+/*
+ * Pages in huge pages, as powers of two: of x86-64 2 MiB and 1 GiB; on ARM64 what each granule has,
+ * also of contiguous entries (arch/arm64/mm/hugetlbpage.c, hugetlbpage_init(), 6.12).
+ */
+static const uint8_t huge_orders[] = {
+#ifdef __aarch64__
+	4, 9, 13, 17, 18, 22
+#else
+	9, 18
+#endif
+};
 
-#define NO_BLOCK          UINT64_MAX
+#define NO_BLOCK UINT64_MAX
 
 static const char *test_path;
+static uint32_t test_page_size;
 
 void kpageflags_set_path(const char *path)
 {
 	test_path = path;
+}
+
+void kpageflags_set_page_size(uint32_t bytes)
+{
+	test_page_size = bytes;
 }
 
 bool kpageflags_is_set(void)
@@ -41,6 +56,7 @@ void kpageflags_open(struct kpageflags *f)
 		/* Not to wait for a FIFO that somebody mounted there. */
 		.fd = open(test_path ? test_path : "/proc/kpageflags",
 			   O_RDONLY | O_CLOEXEC | O_NONBLOCK),
+		.per = (test_page_size ? test_page_size : os_page_size()) / PAGE_SIZE,
 		.block = NO_BLOCK,
 	};
 }
@@ -53,20 +69,26 @@ void kpageflags_close(struct kpageflags *f)
 }
 
 /*
- * Flags of `n` pages, of which the file has `*has`. It ends behind the last page that the kernel
+ * Pages and PFNs are ours here, of 4 KiB each: those that lie in one page of the kernel's share its
+ * flags.
+ *
+ * Flags of `n` pages, ENTRIES at most, of which the file has `*has`. It ends behind the last page that the kernel
  * knows (max_pfn): what /proc/iomem names beyond it has no page. False if the read failed.
  */
 static bool read_known_flags(const struct kpageflags *f, uint64_t pfn, uint64_t *flags, size_t n,
 			     size_t *has)
 {
-	const struct pread_result r =
-		drv__pread(f->fd, pfn * sizeof(*flags), flags, n * sizeof(*flags));
+	const uint64_t first = pfn / f->per, last = (pfn + n - 1) / f->per;
+	uint64_t of_kernel[ENTRIES];
+	const struct pread_result r = drv__pread(f->fd, first * sizeof(*flags), of_kernel,
+						 (size_t)(last - first + 1) * sizeof(*flags));
+	const uint64_t end = (first + r.bytes / sizeof(*flags)) * f->per;
 
 	if (r.error && r.error != DRV_NO_DATA)
 		return false;
-	*has = r.bytes / sizeof(*flags);
-	for (size_t i = *has; i < n; i++)
-		flags[i] = KPF_NOPAGE;
+	*has = end > pfn ? (size_t)MIN(end - pfn, n) : 0;
+	for (size_t i = 0; i < n; i++)
+		flags[i] = i < *has ? of_kernel[(pfn + i) / f->per - first] : KPF_NOPAGE;
 	return true;
 }
 
@@ -83,15 +105,14 @@ static bool read_flags(const struct kpageflags *f, uint64_t pfn, uint64_t *flags
  */
 static bool huge_page_is_poisoned(struct kpageflags *f, uint64_t pfn)
 {
-	uint64_t head;
+	uint64_t head = KPF_COMPOUND_TAIL;
 
-	if (f->block == pfn / HUGE_2M)
+	if (f->block == pfn >> huge_orders[0])
 		return f->poisoned;
-	if (!read_flags(f, pfn & ~(HUGE_2M - 1), &head, 1))
-		return false;
-	if (head & KPF_COMPOUND_TAIL && !read_flags(f, pfn & ~(HUGE_1G - 1), &head, 1))
-		return false;
-	f->block = pfn / HUGE_2M;
+	for (size_t i = 0; i < ARRAY_SIZE(huge_orders) && head & KPF_COMPOUND_TAIL; i++)
+		if (!read_flags(f, pfn >> huge_orders[i] << huge_orders[i], &head, 1))
+			return false;
+	f->block = pfn >> huge_orders[0];
 	f->poisoned = head & KPF_HUGE && head & KPF_HWPOISON;
 	return f->poisoned;
 }
@@ -192,7 +213,7 @@ const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map,
 bool kpageflags_withhold(const struct kpageflags *f, uint64_t addr, size_t pages,
 			 struct page_status *status)
 {
-	struct kpageflags now = { .fd = f->fd, .block = NO_BLOCK }; /* others ask, too */
+	struct kpageflags now = { f->fd, f->per, NO_BLOCK, false }; /* others ask, too */
 	const uint64_t pfn = addr / PAGE_SIZE;
 	uint64_t flags[ENTRIES];
 	bool known = true;

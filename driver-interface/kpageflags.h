@@ -23,7 +23,8 @@
 
 struct kpageflags {
 	int fd;         /* -1: it cannot be asked */
-	uint64_t block; /* the last answer of huge_page_is_poisoned(), and its PFN */
+	uint64_t per;   /* pages of ours in one of the kernel's, which has one PFN */
+	uint64_t block; /* the last answer of huge_page_is_poisoned(), and what it was for */
 	bool poisoned;
 };
 
@@ -49,6 +50,9 @@ const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map,
 
 /* What is opened instead of /proc/kpageflags, for tests; NULL restores it. Borrowed. */
 void kpageflags_set_path(const char *path);
+
+/* How large the kernel's pages are, for tests; 0 restores it. */
+void kpageflags_set_page_size(uint32_t bytes);
 
 /* Whether a test has set such a path. */
 bool kpageflags_is_set(void);

@@ -72,6 +72,34 @@ TEST(three_flags_say_that_a_page_must_not_be_read)
 	close_flags(&f);
 }
 
+/* 64 KiB: a PFN is that of sixteen pages, where a read begins inside of one, too. */
+TEST(flags_are_those_of_the_kernels_pages)
+{
+	struct kpageflags f;
+	struct page_status s[600];
+
+	for (uint64_t pfn = 0; pfn < 40; pfn++)
+		image_u64(&flags, pfn * 8, OTHERS | HEAD);
+	image_u64(&flags, 1 * 8, HWPOISON);
+	image_u64(&flags, 20 * 8, OFFLINE);
+	kpageflags_set_page_size(65536);
+	f = open_flags();
+	kpageflags_set_page_size(0);
+	for (size_t from = 0; from < 20; from++) {
+		assert_true(kpageflags_withhold(&f, from * PAGE_SIZE, 600, s));
+		for (size_t i = 0; i < 600; i++) {
+			const size_t pfn = (from + i) / 16;
+
+			assert_int_equal(s[i].state, pfn == 1    ? PAGE_UNREADABLE
+						     : pfn == 20 ? PAGE_SKIPPED
+								 : PAGE_DATA);
+		}
+	}
+	check(&f, 40 * 16 - 1, PAGE_DATA, 0);
+	check(&f, 40 * 16, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+	close_flags(&f);
+}
+
 /* The file ends with the last page that the kernel knows. */
 TEST(what_lies_behind_the_end_has_no_page)
 {
@@ -132,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(three_flags_say_that_a_page_must_not_be_read),
+		cmocka_unit_test(flags_are_those_of_the_kernels_pages),
 		cmocka_unit_test(what_lies_behind_the_end_has_no_page),
 		cmocka_unit_test(huge_page_is_poisoned_as_a_whole),
 		cmocka_unit_test(file_that_fails_is_not_asked_for_more_than_it_knows),
