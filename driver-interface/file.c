@@ -94,7 +94,7 @@ static bool has_physical(const struct elf_core *c)
 
 static enum status add_elf(struct file_drv *f, struct range_list *map, struct err *e)
 {
-	bool cut = false;
+	bool cut = false, again = false;
 	enum status st = elf_core_init(&f->core, &f->whole.blob, e);
 
 	if (st)
@@ -106,12 +106,19 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 
 		if (s->paddr == ELF_PADDR_NONE)
 			continue;
+		if (drv__is_image_again(&f->core, s)) {
+			again = true;
+			continue;
+		}
 		cut |= s->offset > f->whole.blob.size || s->filesz > f->whole.blob.size - s->offset;
 		st = file__add_range(f, map, s->paddr, s->memsz, s->filesz,
 				     extents_claimed(s->offset), e);
 	}
 	if (cut)
 		file__note(f, "the file is cut short; what is missing is unreadable");
+	if (again)
+		file__note(f, "the kernel's image is in the file twice: as the linear map has it, "
+			      "it is complete, and is read there");
 	f->drv.info.has_machine = true;
 	f->drv.info.machine.arch = f->core.arch;
 	drv__use_notes(&f->drv, &f->core);

@@ -128,10 +128,12 @@ static struct page_status status_of_flags(struct kpageflags *f, uint64_t pfn, ui
 }
 
 /* So many places, of so many pages each; and of fewer pages than these nothing is concluded. */
-#define SAMPLE_PLACES 128
-#define SAMPLE_PAGES  8
-#define SAMPLE_MIN    16
-#define POISONED_PART 10
+#define SAMPLE_PLACES    128
+#define SAMPLE_PAGES     8
+#define SAMPLE_MIN       16
+#define POISONED_PART    10
+
+#define SUBSECTION_PAGES ((uint64_t)512)
 
 struct sample {
 	uint64_t pages, forbidden, poisoned;
@@ -146,10 +148,10 @@ struct sample {
 static bool block_is_torn(const struct kpageflags *f, uint64_t pfn)
 {
 #ifdef __x86_64__ /* ARM64 had holes of pages until 5.14 */
-	uint64_t flags[HUGE_2M];
+	uint64_t flags[SUBSECTION_PAGES];
 	size_t has, missing = 0;
 
-	if (!read_known_flags(f, pfn & ~(HUGE_2M - 1), flags, HUGE_2M, &has))
+	if (!read_known_flags(f, pfn & ~(SUBSECTION_PAGES - 1), flags, SUBSECTION_PAGES, &has))
 		return false;
 	for (size_t i = 0; i < has; i++)
 		missing += flags[i] == KPF_NOPAGE;

@@ -129,6 +129,11 @@ bool drv__is_image(const struct elf_core *core, const struct elf_segment *s)
 	return core->arch == ARCH_ARM64 ? is_arm64_image(core, s) : s->vaddr >= DRV_KERNEL_IMAGE;
 }
 
+bool drv__is_image_again(const struct elf_core *core, const struct elf_segment *s)
+{
+	return core->arch == ARCH_ARM64 && is_arm64_image(core, s) && is_second_view(core, s);
+}
+
 /*
  * The linear map of ARM64 (arch/arm64/include/asm/memory.h, __phys_to_virt()). Of two that begin at
  * 0, as before 4.11 all do, neither is taken at its word.

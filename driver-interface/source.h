@@ -61,6 +61,9 @@ void drv__fact(struct drv *d, const char *name, const char *fmt, ...) PRINTF_LIK
  */
 bool drv__is_image(const struct elf_core *core, const struct elf_segment *s);
 
+/* ARM64: it is, and the linear map has all of it, also what the image's own mapping lacks. */
+bool drv__is_image_again(const struct elf_core *core, const struct elf_segment *s);
+
 /*
  * Where the kernel maps physical address 0, from the first segment that has both addresses and is
  * not the kernel image; 0 if none has.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/shared/container/manifest_read.h"
 #include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 
@@ -48,7 +49,10 @@ void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin, 
 {
 	const json_t *tables = origin_tables(lines);
 	json_t *made_on = json_object_get(begin, "made_on");
+	struct machine_kind ignored;
 
+	info_copy_keys(doc, manifest_get_machine(begin, &ignored) ? begin : tables,
+		       (const char *const[]){ "machine", NULL });
 	if (!o->image) {
 		info_copy_keys(doc, begin, machine_keys);
 	} else {
@@ -90,11 +94,16 @@ static void print_image(const struct origin *o)
 
 void info_print_host(const struct origin *o)
 {
+	char machine[ORIGIN_MACHINE_MAX];
+
+	origin_machine(o, machine);
 	if (o->image)
 		print_image(o);
 	else
 		print_row("host", "%s, %s", text_or_otherwise(o->host, "not recorded"),
 			  text_or_otherwise(o->system, "not recorded"));
+	if (*machine)
+		print_row("machine", "%s", machine);
 }
 
 static uint64_t tables_number(const json_t *o, const char *key)

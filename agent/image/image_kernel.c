@@ -153,6 +153,7 @@ enum status image_kernel_of_container(struct container *in, uint32_t memory, uns
 	_cleanup_free_ uint8_t *notes = NULL;
 	enum status st = manifest_get_notes(begin, &notes, &known.notes_size, e);
 
+	manifest_get_machine(begin, &known.machine);
 	known.notes = notes;
 	if (!st)
 		st = find_kernel_in_streams(in, memory, threads, &known, ret, e);
@@ -169,6 +170,7 @@ enum status image_kernel_of_source(struct drv *source, struct image_pages *pages
 		.notes = info->notes,
 		.notes_size = info->notes_size,
 		.direct_map = info->direct_map,
+		.machine = info->machine,
 	};
 	struct physmem_drv mem;
 	enum status st;

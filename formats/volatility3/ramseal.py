@@ -598,19 +598,32 @@ class Container:
         What the acquisition found out, for those who would search for it; by the names that
         volatility3 has for some. Values of another kind than MANIFEST.md says are left out.
         """
-        lines = [x for x in self.manifest() if x.get("event") == "tables"]
+        manifest = self.manifest()
+        lines = [x for x in manifest if x.get("event") == "tables"]
         tables = next((x for x in reversed(lines) if isinstance(x.get("kernel_dtb"), int)), {})
         system, kernel = (tables[k] if isinstance(tables.get(k), dict) else {}
                           for k in ("system", "ntoskrnl"))
         os_name = {"windows": "Windows", "linux": "Linux"}.get(str(tables.get("os")))
-        facts = {"os": os_name, "page_table_levels": tables.get("levels")}
+        begin = next((x for x in manifest if x.get("event") == "begin"), {})
+        facts = {"os": os_name, "page_table_levels": tables.get("levels"), **machine_of(begin, tables)}
         if isinstance(system.get("build"), int):
             facts["windows_build"] = system["build"]
         with contextlib.suppress(TypeError, ValueError):
             facts["ntoskrnl"] = int(kernel.get("base"), 16)
-        if os_name == "Windows" and tables.get("levels") == 4:
+        if os_name == "Windows" and tables.get("levels") == 4 and "machine" not in facts:
             facts.update(architecture="Intel64", page_map_offset=tables["kernel_dtb"])
         return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def machine_of(*lines):
+    """What the first of these lines says that says something; nothing of x86-64, as in older containers."""
+    for machine in (line.get("machine") for line in lines):
+        if isinstance(machine, dict) and machine.get("architecture") == "arm64":
+            size = machine.get("page_size")
+            return {"machine": "arm64", "machine_page_size": size if isinstance(size, int) else PAGE}
+        if isinstance(machine, dict) and machine.get("architecture") == "x86_64":
+            break
+    return {}
 
 
 def pages_of(length):

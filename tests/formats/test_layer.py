@@ -201,6 +201,19 @@ class Facts(unittest.TestCase):
             'architecture': 'Intel64', 'page_map_offset': 8192})
         self.assertEqual(sorted(container.page_files()), [0, 3])
 
+    def test_machines(self):
+        arm64 = b'"machine":{"architecture":"arm64"'
+        for lines, facts in (
+                (b'{"event":"begin",%s,"page_size":16384}}' % arm64, {'machine': 'arm64', 'machine_page_size': 16384}),
+                (b'{"event":"begin",%s}}' % arm64, {'machine': 'arm64', 'machine_page_size': PAGE}),
+                (b'{"event":"begin",%s,"page_size":"x"}}' % arm64, {'machine': 'arm64', 'machine_page_size': PAGE}),
+                (b'{"event":"begin"}\n{"event":"tables","os":"linux","kernel_dtb":1,%s}}' % arm64,
+                 {'os': 'Linux', 'machine': 'arm64', 'machine_page_size': PAGE}),
+                (b'{"event":"begin","machine":{"architecture":"x86_64","page_size":4096}}', {}),
+                (b'{"event":"begin","machine":[]}', {}), (b'{"event":"begin","machine":{"architecture":7}}', {})):
+            with self.subTest(lines):
+                self.assertEqual(self.container(lines + b'\n', []).facts(), facts)
+
     def test_wrong_ones(self):
         for line in (b'', b'\n\n[]\n7\nnull', b'[' * 100000, b'\xff\xfe\n{"event":"tables"',
                      b'{"event":"tables","kernel_dtb":"1"}', b'{"event":["tables"],"kernel_dtb":1}'):

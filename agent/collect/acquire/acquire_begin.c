@@ -91,6 +91,8 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 	json_object_set_new(doc, "manifest", json_integer(MANIFEST_VERSION));
 	json_object_set_new(doc, "container", json_string(sealer_id(a->sealer)));
 	json_object_set_new(doc, "source", source);
+	if (info->has_machine)
+		json_object_set_new(doc, "machine", manifest_machine(info));
 	json_object_set_new(doc, "maps", manifest_maps(info));
 	if (!info->image && !info->simulated)
 		json_object_set_new(doc, "withheld", changes_withheld_json(&a->base.changes));

@@ -51,6 +51,18 @@ json_t *manifest_source(const struct drv_info *info)
 	return source;
 }
 
+json_t *manifest_machine(const struct drv_info *info)
+{
+	json_t *machine;
+
+	if (!info->has_machine)
+		return NULL;
+	machine = json_pack("{s:s}", "architecture", machine_arch_name(info->machine.arch));
+	if (machine && info->machine.page_size)
+		json_object_set_new(machine, "page_size", json_integer(info->machine.page_size));
+	return machine;
+}
+
 enum status manifest_move_machine(json_t *begin, struct err *e)
 {
 	static const char *const sections[] = { "host", "os", "cpu", "memory", "security" };

@@ -21,6 +21,9 @@
 /* {"name":, "path":, "silent":, …} */
 json_t *manifest_source(const struct drv_info *info);
 
+/* What kind of machine the memory is of; NULL if the source does not know. */
+json_t *manifest_machine(const struct drv_info *info);
+
 /*
  * In the "begin" line of an image: moves the facts about the machine that ramseal runs on into an
  * object "made_on", because the memory is another machine's.

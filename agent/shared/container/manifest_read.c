@@ -25,6 +25,20 @@ enum status manifest_get_notes(const json_t *begin, uint8_t **ret, size_t *ret_s
 	return ST_OK;
 }
 
+bool manifest_get_machine(const json_t *line, struct machine_kind *ret)
+{
+	const json_t *machine = json_object_get(line, "machine");
+	const json_int_t size = json_integer_value(json_object_get(machine, "page_size"));
+
+	*ret = (struct machine_kind){ 0 };
+	if (!machine_arch_from_name(json_string_value(json_object_get(machine, "architecture")),
+				    &ret->arch))
+		return false;
+	if (size > 0 && machine_page_size_is_valid(ret->arch, (uint64_t)size))
+		ret->page_size = (uint32_t)size;
+	return true;
+}
+
 uint64_t manifest_direct_map(const json_t *begin)
 {
 	const char *text =

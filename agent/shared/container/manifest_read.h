@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "formats/base/machine.h"
 #include "formats/base/range.h"
 
 /* kcore's notes are 4 KiB, a kdump's grow by 400 bytes a CPU. */
@@ -18,6 +19,12 @@
  * caller frees *ret.
  */
 enum status manifest_get_notes(const json_t *begin, uint8_t **ret, size_t *ret_size, struct err *e);
+
+/*
+ * "machine" of a "begin" or a "tables" line: what kind of machine the memory is of. False, and
+ * x86-64, if the line has none that this version knows.
+ */
+bool manifest_get_machine(const json_t *line, struct machine_kind *ret);
 
 /* "direct_map" of the source; 0 if it is not known. */
 uint64_t manifest_direct_map(const json_t *begin);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/shared/container/manifest_read.h"
 #include "formats/base/defs.h"
 
 static const char *origin_text_at(const json_t *line, const char *object, const char *key)
@@ -144,11 +145,34 @@ static void read_live(struct origin *o, const json_t *begin)
 			 (long long)json_integer_value(ubr));
 }
 
+/* What the source knew, or else what was found in the memory. */
+static void read_machine(struct origin *o, const json_t *begin, const json_t *lines)
+{
+	o->has_machine = manifest_get_machine(begin, &o->machine) ||
+			 manifest_get_machine(origin_tables(lines), &o->machine);
+}
+
+void origin_machine(const struct origin *o, char ret[static ORIGIN_MACHINE_MAX])
+{
+	static const char *const names[MACHINE_ARCHES] = {
+		[ARCH_X86_64] = "x86-64", [ARCH_ARM64] = "ARM64"
+	};
+
+	*ret = '\0';
+	if (!o->has_machine)
+		return;
+	snprintf(ret, ORIGIN_MACHINE_MAX, "%s", names[o->machine.arch]);
+	if (machine_page_size(&o->machine) != PAGE_SIZE)
+		snprintf(ret, ORIGIN_MACHINE_MAX, "%s, pages of %u KiB", names[o->machine.arch],
+			 o->machine.page_size / 1024);
+}
+
 void origin_read(struct origin *o, const json_t *begin, const json_t *end, const json_t *lines)
 {
 	const json_t *maker = json_object_get(begin, "made_on");
 
 	*o = (struct origin){ .image = is_image_origin(begin) };
+	read_machine(o, begin, lines);
 	if (!o->image) {
 		read_live(o, begin);
 		return;

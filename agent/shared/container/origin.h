@@ -12,10 +12,15 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "formats/base/machine.h"
+
 /* Texts are borrowed from the lines and untrusted. NULL: not known. */
 struct origin {
 	bool image; /* the source was a file */
 	bool still; /* and it cannot have changed while it was read */
+
+	bool has_machine; /* the manifest says what kind of machine it is */
+	struct machine_kind machine;
 
 	const char *host;    /* the machine whose memory it is, by its own name */
 	const char *host_by; /* where that is from, if it is an image */
@@ -39,6 +44,10 @@ void origin_read(struct origin *o, const json_t *begin, const json_t *end, const
 
 /* The same from an array that has all these lines. */
 void origin_of_lines(struct origin *o, const json_t *lines);
+
+#define ORIGIN_MACHINE_MAX 64
+/* In words, "ARM64, pages of 16 KiB"; "" if the manifest says nothing of it. */
+void origin_machine(const struct origin *o, char ret[static ORIGIN_MACHINE_MAX]);
 
 /*
  * A section of facts ("host", "os", "cpu", "memory", "security") about the machine whose memory

@@ -171,7 +171,8 @@ enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
 	struct discovery d;
 	enum status st;
 
-	*ret = (struct linux_dump){ .kernel.direct_map = known->direct_map };
+	*ret = (struct linux_dump){ .kernel.direct_map = known->direct_map,
+				    .kernel.machine = known->machine };
 	st = discover(m, &hints, budget, &d, e);
 	if (st)
 		return st;

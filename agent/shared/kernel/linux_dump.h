@@ -18,10 +18,10 @@ struct linux_dump {
 };
 
 /*
- * Searches memory for what `known` (notes and direct map from the source) lacks, within the budget
- * and within `search` (its candidates or search_pages; NULL: everywhere). If the memory is not
- * Linux's, *ret is what was known, with ST_OK; if page tables are missing, no maps are found.
- * ST_NOMEM. Call linux_dump_deinit() even after an error.
+ * Searches memory for what `known` (machine, notes and direct map from the source) lacks, within
+ * the budget and within `search` (its candidates or search_pages; NULL: everywhere). If the memory
+ * is not Linux's, *ret is what was known, with ST_OK; if page tables are missing, no maps are
+ * found. ST_NOMEM. Call linux_dump_deinit() even after an error.
  */
 enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
 			    const struct image_kernel *known, const struct discover_hints *search,

@@ -246,13 +246,15 @@ static void put_machine(struct doc *d, const struct report_run *r)
 {
 	const struct origin *o = &r->origin;
 	const char *unknown = o->image ? "not known" : NULL;
-	char untested[LINUX_UNTESTED_MAX];
+	char untested[LINUX_UNTESTED_MAX], machine[ORIGIN_MACHINE_MAX];
 
+	origin_machine(o, machine);
 	fact_of_two(d, "host", o->host ? o->host : unknown, o->image ? o->host_by : o->product);
 	html_fact(d, "system", o->system[0] ? o->system : unknown);
 	fact_of_two(d, "kernel", o->kernel ? o->kernel : unknown, o->kernel_version);
 	if (is_linux(r) && linux_is_untested(o->kernel, untested))
 		html_fact(d, "", untested);
+	html_fact(d, "architecture", *machine ? machine : NULL);
 	html_fact(d, "processor", o->cpu ? o->cpu : unknown);
 	if (o->image)
 		fact_of_two(d, "container made on", o->made_on, o->made_on_system);
