@@ -9,6 +9,7 @@
 #include "agent/shared/output/cage_command.h"
 #include "agent/examine/report/fleet/fleet.h"
 #include "agent/examine/report/host/pages.h"
+#include "agent/examine/report/kit/page.h"
 #include "agent/examine/report/process/process_page.h"
 #include "agent/examine/show/process_session.h"
 #include "agent/shared/container/identities.h"
@@ -247,7 +248,10 @@ static enum status report_session(const struct cli *cli, const struct process_se
 	_cleanup_doc_ struct doc d = { 0 };
 	struct report_process r = { 0 };
 	enum status st = report_process_load(s->path, s->process, &r, e);
+	char foot[PAGE_FOOT_MAX];
 
+	page_foot_of_container(rsz_reader_end(s->in.container.reader), foot);
+	r.foot = foot;
 	if (!st) {
 		page_of_process(&d, &r);
 		st = d.lost ? err_nomem(e) : write_out(cli, &d, e);

@@ -110,6 +110,7 @@ class OnePage(Case):
         self.assertIn('5' * 64, page.text('integrity'))
         root = json.loads(run('info', '--json', path).stdout)['root']
         self.assertIn(root, page.text('integrity'))
+        self.assertIn(f'@bottom-left{{content:"root {root}"', self.write(path))
 
     def test_share_of_safe_pages_is_judged_with_its_reason(self):
         path = self.container()
@@ -218,7 +219,9 @@ class Outcome(Case):
         self.assertIn('Its source cannot report unreadable pages', page.text(''))
 
     def test_unsealed(self):
-        page = self.page(self.container(closed=False), code=7)
+        path = self.container(closed=False)
+        page = self.page(path, code=7)
+        self.assertIn('@bottom-left{content:"not whole; root so far ', self.write(path, code=7))
         self.assertEqual(self.headline(page), '✗ Not sealed')
         self.assertIn('The container is unsealed: ', page.text(''))
         self.assertIn('is whole; all hashes were checked', page.text(''))

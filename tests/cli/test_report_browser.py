@@ -161,6 +161,26 @@ def fleet():
     return folder
 
 
+def usual_fleet():
+    """50 hosts as they are in a company: names of usual length, one in three did not end well."""
+    folder = FOLDER / 'fleet-usual'
+    folder.mkdir()
+    ends = [(0, None)] * 33 + [(3, None)] * 6 + [(8, 'interrupted by a signal')] * 3 + [
+        (6, '/mnt/evidence/host.rsz: No space left on device')] * 2 + [
+        (4, 'no source of physical memory: kernel lockdown is in force'), (12, 'another acquisition is running'),
+        (10, 'it took longer than it may'), (5, 'the source failed'), (7, 'a hash does not match'),
+        (9, '/etc/hosts: is not an image')]
+    for i, (code, error) in enumerate(ends):
+        doc = {'schema': 'ramseal-summary-1', 'exit_code': code, 'error': error, 'sealed': code in (0, 3),
+               'duration_ns': (i % 7 + 1) * 77 * 10**9, 'output': f'/mnt/evidence/host{i:02}.rsz', 'root': f'{i:064x}',
+               'bytes_written': i % 5 + 1 << 31, 'memory': {'bytes': 1 << 33 + i % 5}, 'tool': {'version': '1'},
+               'machine': {'host': {'name': f'ber-web-{i:02}.corp.example.org', 'boot_id': f'{i:036}'},
+                           'os': {'kernel': 'Linux', 'kernel_release': f'6.{i % 4}.0-49-amd64'}},
+               'missing': {'unreadable_pages': i if code == 3 else 0, 'skipped_pages': 0, 'unacquired_bytes': 0, 'files': 0}}
+        (folder / f'{i}.json').write_text(json.dumps(doc))
+    return folder
+
+
 class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -184,6 +204,7 @@ class Browser(unittest.TestCase):
         cls.pages['all'] = list(made.values())
         cls.pages['none'] = [made['tables'], made['failed']]
         cls.pages['fleet'] = [fleet()]
+        cls.pages['fleet-usual'] = [usual_fleet()]
         for name, files in (('process', 1), ('process-lost', 0)):
             cls.pages[name] = ['--pid', '1148', svchost(name, files)]
         cls.pages['process-empty'] = ['--pid', '4', FOLDER / 'process.rsz']
@@ -305,6 +326,21 @@ class Browser(unittest.TestCase):
         self.assertEqual(self.browser.value("""
             [...document.querySelectorAll('.rows td')].filter(e => e.getClientRects().length)
                 .filter(e => getComputedStyle(e, '::before').content.length < 3)
+                .map(e => e.textContent)
+        """), [])
+
+    def test_fleet_is_short_on_a_small_screen_and_whole_on_a_large_one(self):
+        self.open('fleet-usual', 420)
+        self.assertLess(self.browser.value('document.documentElement.scrollHeight'), 4000)
+        seen = "document.querySelector('#hosts').innerText.match(/ber-web-/g)?.length"
+        self.assertEqual(self.browser.value(seen), None)
+        self.browser.value("document.querySelector('#hosts summary').click()")
+        self.assertEqual(self.browser.value(seen), 50)
+        self.open('fleet-usual', 1280)
+        self.assertEqual(self.browser.value(seen), 50)
+        # No name breaks: each is one line.
+        self.assertEqual(self.browser.value("""
+            [...document.querySelectorAll('#hosts tbody th')].filter(e => e.getBoundingClientRect().height > 32)
                 .map(e => e.textContent)
         """), [])
 

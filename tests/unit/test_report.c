@@ -107,6 +107,11 @@ static void time_of(uint64_t n, char *ret)
 	number_duration(n, ret);
 }
 
+static void span(uint64_t n, char *ret)
+{
+	number_span(n, ret);
+}
+
 static void share_of_a_million(uint64_t n, char *ret)
 {
 	number_share(n, 1000000, ret);
@@ -119,6 +124,13 @@ TEST(numbers_are_as_people_read_them)
 	check_number(count, 1000, "1,000");
 	check_number(count, 1234567, "1,234,567");
 	check_number(count, UINT64_MAX, "18,446,744,073,709,551,615");
+	check_number(span, 6200000, "6.2 ms");
+	check_number(span, 9949999999, "9.950 s");
+	check_number(span, 41400000000, "41 s");
+	check_number(span, 59600000000, "1 min 0 s");
+	check_number(span, UINT64_C(461000000000), "7 min 41 s");
+	check_number(span, UINT64_C(7379600000000), "2 h 3 min");
+	check_number(span, UINT64_MAX, "5124095 h 34 min");
 	check_number(time_of, 810, "810 ns");
 	check_number(time_of, 6200000, "6.2 ms");
 	check_number(time_of, 4813000000, "4.813 s");

@@ -50,6 +50,64 @@ void fleet_put_number(struct html_table *t, uint64_t n, void (*put)(struct doc *
 	html_cell_end(t);
 }
 
+/* What to do about hosts that ended so; the commands that are named have more in their help. */
+static const char *advice_by_code(int64_t code)
+{
+	if (code < 0 || !is_known_code(code))
+		return "not known: read the log on the host";
+	switch ((enum exit_code)code) {
+	case EXIT_COMPLETE:
+		return "nothing on the host; check the container with `ramseal verify`";
+	case EXIT_INTERNAL:
+		return "read the message; acquire again";
+	case EXIT_USAGE:
+		return "correct the command line; `ramseal acquire --help` has the options";
+	case EXIT_GAPS:
+		return "use it; `ramseal info` says what is missing";
+	case EXIT_NO_SOURCE:
+		return "run as root or administrator; `ramseal check` says which source this host "
+		       "has";
+	case EXIT_SOURCE_FAILED:
+		return "keep what there is; acquire again, from another --source if there is one";
+	case EXIT_OUTPUT:
+		return "make room, or name another -o; acquire again";
+	case EXIT_VERIFY:
+		return "`ramseal verify` says what is damaged; acquire again";
+	case EXIT_INTERRUPTED:
+		return "keep what there is; acquire again if nobody meant to stop it";
+	case EXIT_INPUT:
+		return "check the file that the message names; acquire again";
+	case EXIT_PARTIAL:
+		return "use what there is; acquire again for the rest";
+	case EXIT_STATEMENT:
+		return "trust it only as far as `ramseal verify` does; ask who has the statement";
+	case EXIT_RUNNING:
+		return "wait for the other one (`ramseal status`), or end it (`ramseal stop`)";
+	case EXIT_DIED:
+		return "seal what it left (`ramseal seal`); acquire again";
+	case EXIT_RESTARTS:
+	case EXIT_UNKNOWN:
+		return "see `ramseal driver inspect --help`";
+	}
+	return "not known: read the log on the host";
+}
+
+/* Text of ours with `commands`. */
+static void put_with_commands(struct doc *d, const char *text)
+{
+	bool code = false;
+
+	for (size_t n; *text; text += n) {
+		n = strcspn(text, "`");
+		doc_printf(d, "%.*s", (int)n, text);
+		if (!text[n])
+			break;
+		code = !code;
+		doc_put(d, code ? "<code>" : "</code>");
+		n++;
+	}
+}
+
 static void put_outcome_cell(struct html_table *t, const struct fleet_host *h)
 {
 	const enum rating j = fleet_rating(h);
@@ -62,10 +120,12 @@ static void put_outcome_cell(struct html_table *t, const struct fleet_host *h)
 	html_cell(t, "wrap");
 	doc_put(t->d, "<span>");
 	rating_put(t->d, j, code);
-	doc_put(t->d, ": ");
-	html_strange(t->d, fleet_outcome(h));
+	if (!is_known_code(h->exit_code) && h->outcome) {
+		doc_put(t->d, ": ");
+		html_strange(t->d, h->outcome);
+	}
 	if (j == RATING_BAD && (h->exit_code == EXIT_COMPLETE || h->exit_code == EXIT_GAPS))
-		doc_put(t->d, ", but not whole");
+		doc_put(t->d, ", but not whole: <code>ramseal verify</code> says why");
 	doc_put(t->d, "</span>");
 	html_cell_end(t);
 }
@@ -100,9 +160,12 @@ static void put_missing_cell(struct html_table *t, const struct fleet_host *h)
  * Sections
  */
 
+/* A name of usual length does not break. */
+#define NAME_WHOLE 36
+
 void fleet_put_host(struct html_table *t, const struct fleet_host *h)
 {
-	html_cell(t, "wrap");
+	html_cell(t, strlen(fleet_name(h)) <= NAME_WHOLE ? "whole" : "wrap");
 	html_strange(t->d, fleet_name(h));
 	html_cell_end(t);
 }
@@ -125,28 +188,44 @@ static bool has_failures(const struct fleet *f)
 	return false;
 }
 
+static bool lacks(uint64_t n)
+{
+	return n && n != FLEET_UNKNOWN;
+}
+
+/* Of gaps that are counted, the numbers are the reason. */
+static const char *reason_of(const struct fleet_host *h)
+{
+	if (h->error)
+		return h->error;
+	return fleet_rating(h) == RATING_FAIR && (lacks(h->unreadable) || lacks(h->skipped) ||
+						  lacks(h->unacquired) || lacks(h->files))
+		       ? ""
+		       : fleet_outcome(h);
+}
+
 static void put_failures(struct doc *d, const struct fleet *f)
 {
 	const struct ranked r = fleet_ranked(d, f, is_not_good, compare_rating);
 	struct html_table t;
 
+	doc_put(d, "<div class=\"brief\">");
 	html_table(&t, d, NULL);
 	html_column(&t, TERMS, "host");
 	html_column(&t, TERMS, "outcome");
 	html_column(&t, TERMS, "why");
 	html_column(&t, TERMS, "missing");
-	html_column(&t, TERMS, "output");
 	html_table_body(&t);
 	for (size_t i = 0; i < r.count; i++) {
 		html_row(&t);
 		fleet_put_host(&t, r.at[i]);
 		put_outcome_cell(&t, r.at[i]);
-		html_text(&t, r.at[i]->error ? r.at[i]->error : "not known");
+		html_text(&t, reason_of(r.at[i]));
 		put_missing_cell(&t, r.at[i]);
-		html_text(&t, r.at[i]->output ? r.at[i]->output : "none");
 		html_row_end(&t);
 	}
 	html_table_end(&t);
+	doc_put(d, "</div>\n");
 	free(r.at);
 }
 
@@ -159,14 +238,29 @@ static int compare_code(const void *a, const void *b)
 	return fleet_falling(~x, ~y, a, b);
 }
 
+/* Rated as a container would be that is whole. */
+static void put_code_cell(struct html_table *t, int64_t code)
+{
+	const struct fleet_host whole = { .exit_code = code, .whole = true };
+	char text[32] = "none";
+
+	if (code >= 0)
+		snprintf(text, sizeof(text), "%" PRId64, code);
+	html_cell(t, "kind");
+	rating_put(t->d, fleet_rating(&whole), text);
+	html_cell_end(t);
+}
+
 static void put_codes(struct doc *d, const struct fleet *f)
 {
 	const struct ranked r = fleet_ranked(d, f, fleet_any, compare_code);
 	struct html_table t;
 
+	doc_put(d, "<div class=\"brief\">");
 	html_table(&t, d, NULL);
 	html_column(&t, TERMS, "exit code");
 	html_column(&t, TERMS, "what it means");
+	html_column(&t, TERMS, "what to do");
 	html_column_of_numbers(&t, TERMS, "hosts");
 	html_table_body(&t);
 	for (size_t i = 0, n; i < r.count; i += n) {
@@ -175,18 +269,17 @@ static void put_codes(struct doc *d, const struct fleet *f)
 		for (n = 1; i + n < r.count && r.at[i + n]->exit_code == code;)
 			n++;
 		html_row(&t);
-		html_cell(&t, "");
-		if (code < 0)
-			doc_put(d, "none");
-		else
-			doc_printf(d, "%" PRId64, code);
-		html_cell_end(&t);
+		put_code_cell(&t, code);
 		html_text(&t, is_known_code(code) ? exit_code_text((enum exit_code)code)
 						  : "not known to this ramseal");
+		html_cell(&t, "wrap");
+		put_with_commands(d, advice_by_code(code));
+		html_cell_end(&t);
 		html_number_of(&t, n, f->count);
 		html_row_end(&t);
 	}
 	html_table_end(&t);
+	doc_put(d, "</div>\n");
 	free(r.at);
 }
 
@@ -215,6 +308,9 @@ static void put_broken_files(struct doc *d, const struct fleet *f)
 	html_table_end(&t);
 }
 
+/* So many digits tell containers apart; all of them stand below (put_files). */
+#define ROOT_SHOWN 12
+
 static void put_root_cell(struct html_table *t, const struct fleet_host *h)
 {
 	html_cell(t, "mono");
@@ -225,38 +321,64 @@ static void put_root_cell(struct html_table *t, const struct fleet_host *h)
 	html_cell_end(t);
 }
 
+static void put_host_row(struct html_table *t, const struct fleet_host *h)
+{
+	char code[32] = "none";
+
+	if (h->exit_code >= 0)
+		snprintf(code, sizeof(code), "%" PRId64, h->exit_code);
+	html_row(t);
+	fleet_put_host(t, h);
+	html_cell(t, "kind");
+	rating_put(t->d, fleet_rating(h), code);
+	html_cell_end(t);
+	fleet_put_number(t, h->duration, doc_span);
+	fleet_put_number(t, h->memory, doc_size);
+	fleet_put_number(t, h->written, doc_size);
+	html_cell(t, "mono kind");
+	doc_text_cut(t->d, h->root ? h->root : "none", ROOT_SHOWN + 1);
+	html_cell_end(t);
+	html_row_end(t);
+}
+
 static void put_hosts(struct doc *d, const struct fleet *f)
 {
 	struct html_table t;
 
+	doc_put(d, "<details class=\"fold\"><summary>Each host in a row</summary>\n");
 	html_table(&t, d, NULL);
 	html_column(&t, TERMS, "host");
-	html_column(&t, TERMS, "outcome");
+	html_column(&t, TERMS, "exit");
 	html_column_of_numbers(&t, TERMS, "took");
 	html_column_of_numbers(&t, TERMS, "memory read");
 	html_column_of_numbers(&t, TERMS, "written");
+	html_column(&t, TERMS, "root begins");
+	html_table_body(&t);
+	for (size_t i = 0; i < f->count; i++)
+		put_host_row(&t, &f->hosts[i]);
+	html_table_end(&t);
+	doc_put(d, "</details>\n");
+}
+
+static void put_files(struct doc *d, const struct fleet *f)
+{
+	struct html_table t;
+
+	doc_put(d, "<details><summary>Summary, output and whole root of each</summary>\n");
+	html_table(&t, d, NULL);
 	html_column(&t, TERMS, "summary");
+	html_column(&t, TERMS, "output");
 	html_column(&t, TERMS, "root");
 	html_table_body(&t);
 	for (size_t i = 0; i < f->count; i++) {
-		const struct fleet_host *h = &f->hosts[i];
-		char code[32] = "none";
-
-		if (h->exit_code >= 0)
-			snprintf(code, sizeof(code), "%" PRId64, h->exit_code);
 		html_row(&t);
-		fleet_put_host(&t, h);
-		html_cell(&t, "kind");
-		rating_put(d, fleet_rating(h), code);
-		html_cell_end(&t);
-		fleet_put_number(&t, h->duration, doc_duration);
-		fleet_put_number(&t, h->memory, doc_size);
-		fleet_put_number(&t, h->written, doc_size);
-		html_text(&t, h->file);
-		put_root_cell(&t, h);
+		html_text(&t, f->hosts[i].file);
+		html_text(&t, f->hosts[i].output ? f->hosts[i].output : "none");
+		put_root_cell(&t, &f->hosts[i]);
 		html_row_end(&t);
 	}
 	html_table_end(&t);
+	doc_put(d, "</details>\n");
 }
 
 static const struct section {
@@ -265,16 +387,16 @@ static const struct section {
 	bool (*has)(const struct fleet *f); /* NULL: always */
 	void (*put)(struct doc *d, const struct fleet *f);
 } sections[] = {
+	{ "codes", "How they ended, and what to do", .put = put_codes },
 	{ "failures", "Not complete, and why", false, has_failures, put_failures },
-	{ "codes", "How they ended", .put = put_codes },
 	{ "unread", "Files that are not summaries", true, has_faults, put_broken_files },
 	{ "twice", "The same identity more than once", false, fleet_has_twice, fleet_put_twice },
-	{ "slowest", "Slowest, largest, most smear", .put = fleet_put_slowest },
-	{ "largest", "Largest", true, NULL, fleet_put_largest },
+	{ "sizes", "Time and size", false, fleet_has_dots, fleet_put_dots },
 	{ "smear", "Largest smear", true, NULL, fleet_put_smear },
-	{ "kernels", "Kernels", .put = fleet_put_kernels },
+	{ "kernels", "Kernels and versions", .put = fleet_put_kernels },
 	{ "tools", "Versions of ramseal", true, NULL, fleet_put_tools },
 	{ "hosts", "All hosts", .put = put_hosts },
+	{ "files", "Files and roots", true, NULL, put_files },
 };
 
 /*
@@ -365,7 +487,8 @@ static bool is_section_there(const struct section *s, const struct fleet *f)
 
 void page_of_fleet(struct doc *d, const struct fleet *f)
 {
-	page_begin(d, "Memory acquisitions of a fleet", NULL);
+	page_begin(d, "Memory acquisitions of a fleet", NULL,
+		   "ramseal: memory acquisitions of a fleet");
 	doc_put(d, "<header>\n<h1>Memory acquisitions of ");
 	doc_count(d, f->count);
 	doc_put(d, f->count == 1 ? " host</h1>\n" : " hosts</h1>\n");

@@ -6,7 +6,7 @@
 
 #include "agent/examine/report/fleet/fleet_internal.h"
 
-/* So many hosts stand in a list of the slowest, and are named beside what they have in common. */
+/* So many hosts stand in a list of the worst, and are named beside what they have in common. */
 #define FLEET_TOP   20
 #define FLEET_NAMED 8
 
@@ -30,16 +30,6 @@ int fleet_falling(uint64_t x, uint64_t y, const void *a, const void *b)
 	if (x != y)
 		return x < y ? 1 : -1;
 	return fleet_host_at(a) < fleet_host_at(b) ? -1 : 1;
-}
-
-static int compare_duration(const void *a, const void *b)
-{
-	return fleet_falling(fleet_host_at(a)->duration, fleet_host_at(b)->duration, a, b);
-}
-
-static int compare_hosts_by_written(const void *a, const void *b)
-{
-	return fleet_falling(fleet_host_at(a)->written, fleet_host_at(b)->written, a, b);
 }
 
 static int compare_doubtful(const void *a, const void *b)
@@ -88,16 +78,6 @@ static int compare_hosts_by_root(const void *a, const void *b)
 	return compare_hosts_by_text(fleet_host_at(a)->root, fleet_host_at(b)->root, a, b);
 }
 
-static bool has_duration(const struct fleet_host *h)
-{
-	return h->duration != FLEET_UNKNOWN;
-}
-
-static bool has_written(const struct fleet_host *h)
-{
-	return h->written != FLEET_UNKNOWN;
-}
-
 static bool has_smear_of(const struct fleet_host *h)
 {
 	return h->named != FLEET_UNKNOWN && h->named;
@@ -123,44 +103,6 @@ bool fleet_any(const struct fleet_host *h)
 	return h != NULL;
 }
 
-static void put_top(struct doc *d, const struct fleet *f, host_filter *takes, host_compare *compare)
-{
-	const struct ranked r = fleet_ranked(d, f, takes, compare);
-	struct html_table t;
-
-	html_table(&t, d, NULL);
-	html_column(&t, TERMS, "host");
-	html_column_of_numbers(&t, TERMS, "took");
-	html_column_of_numbers(&t, TERMS, "memory read");
-	html_column_of_numbers(&t, TERMS, "written");
-	html_table_body(&t);
-	for (size_t i = 0; i < MIN(r.count, FLEET_TOP); i++) {
-		html_row(&t);
-		fleet_put_host(&t, r.at[i]);
-		fleet_put_number(&t, r.at[i]->duration, doc_duration);
-		fleet_put_number(&t, r.at[i]->memory, doc_size);
-		fleet_put_number(&t, r.at[i]->written, doc_size);
-		html_row_end(&t);
-	}
-	html_table_end(&t);
-	if (r.count > FLEET_TOP) {
-		doc_printf(d, "<p class=\"soft\">The first %d of ", FLEET_TOP);
-		doc_count(d, r.count);
-		doc_put(d, ".</p>\n");
-	}
-	free(r.at);
-}
-
-void fleet_put_slowest(struct doc *d, const struct fleet *f)
-{
-	put_top(d, f, has_duration, compare_duration);
-}
-
-void fleet_put_largest(struct doc *d, const struct fleet *f)
-{
-	put_top(d, f, has_written, compare_hosts_by_written);
-}
-
 static void put_smear_note(struct doc *d, const struct fleet *f, size_t known)
 {
 	doc_put(d, "<p>Known of ");
@@ -182,6 +124,7 @@ void fleet_put_smear(struct doc *d, const struct fleet *f)
 		free(r.at);
 		return;
 	}
+	doc_put(d, "<details class=\"fold\"><summary>Hosts with the most</summary>\n");
 	html_table(&t, d, "Pages that page tables name, by the tables that were read first");
 	html_column(&t, TERMS, "host");
 	html_column_of_numbers(&t, TERMS, "at risk or wrong");
@@ -195,6 +138,7 @@ void fleet_put_smear(struct doc *d, const struct fleet *f)
 		html_row_end(&t);
 	}
 	html_table_end(&t);
+	doc_put(d, "</details>\n");
 	free(r.at);
 }
 
@@ -261,6 +205,7 @@ static void put_host_groups(struct doc *d, const struct fleet *f, const char *wh
 	const struct ranked r = fleet_ranked(d, f, fleet_any, compare);
 	struct html_table t;
 
+	doc_printf(d, "<details class=\"fold\"><summary>Each %s, and its hosts</summary>\n", what);
 	html_table(&t, d, NULL);
 	html_column(&t, TERMS, what);
 	html_column_of_numbers(&t, TERMS, "hosts");
@@ -275,6 +220,7 @@ static void put_host_groups(struct doc *d, const struct fleet *f, const char *wh
 		html_row_end(&t);
 	}
 	html_table_end(&t);
+	doc_put(d, "</details>\n");
 	free(r.at);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the two halves of the fleet page: fleet.c, and the sections in fleet_groups.c. */
+/* Shared by fleet.c and the other sections of the fleet page. */
 #ifndef RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FLEET_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FLEET_INTERNAL_H
 
@@ -36,8 +36,8 @@ void fleet_put_host(struct html_table *t, const struct fleet_host *h);
 void fleet_put_number(struct html_table *t, uint64_t n, void (*put)(struct doc *d, uint64_t n));
 
 /* Sections */
-void fleet_put_slowest(struct doc *d, const struct fleet *f);
-void fleet_put_largest(struct doc *d, const struct fleet *f);
+bool fleet_has_dots(const struct fleet *f);
+void fleet_put_dots(struct doc *d, const struct fleet *f); /* fleet_dots.c */
 void fleet_put_smear(struct doc *d, const struct fleet *f);
 void fleet_put_kernels(struct doc *d, const struct fleet *f);
 void fleet_put_tools(struct doc *d, const struct fleet *f);

@@ -204,7 +204,10 @@ static void put_acquisition_head(struct doc *d, const struct report_run *r)
 
 void page_of_one(struct doc *d, const struct report_run *r)
 {
-	page_begin(d, "Memory acquisition", run_name_of(r));
+	char foot[PAGE_FOOT_MAX];
+
+	page_foot_of_container(&r->end, foot);
+	page_begin(d, "Memory acquisition", run_name_of(r), foot);
 	put_acquisition_head(d, r);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
 		if (!is_section_of_one(i, r))

@@ -412,7 +412,8 @@ static void put_outcome_of_runs(struct doc *d, const struct report_run *runs, si
 
 void page_of_several(struct doc *d, const struct report_run *runs, size_t count)
 {
-	page_begin(d, "Memory acquisitions compared", NULL);
+	page_begin(d, "Memory acquisitions compared", NULL,
+		   "ramseal: memory acquisitions compared; their roots: The acquisitions");
 	doc_put(d, "<header>\n<h1>");
 	doc_count(d, count);
 	doc_put(d, " memory acquisitions compared</h1>\n");

@@ -180,6 +180,21 @@ void number_duration(uint64_t ns, char ret[static NUMBER_MAX])
 		snprintf(ret, NUMBER_MAX, "%" PRIu64 " ns", ns);
 }
 
+/* Rounded once, so that 59.6 s is a minute and not "60 s". */
+void number_span(uint64_t ns, char ret[static NUMBER_MAX])
+{
+	const uint64_t s = ns / 1000000000 + (ns % 1000000000 >= 500000000);
+
+	if (ns < UINT64_C(9950000000))
+		number_duration(ns, ret);
+	else if (s < 60)
+		snprintf(ret, NUMBER_MAX, "%" PRIu64 " s", s);
+	else if (s < 3600)
+		snprintf(ret, NUMBER_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+	else
+		snprintf(ret, NUMBER_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
+}
+
 void doc_count(struct doc *d, uint64_t n)
 {
 	char text[NUMBER_MAX];
@@ -204,6 +219,14 @@ void doc_duration(struct doc *d, uint64_t ns)
 	char text[NUMBER_MAX];
 
 	number_duration(ns, text);
+	doc_put(d, text);
+}
+
+void doc_span(struct doc *d, uint64_t ns)
+{
+	char text[NUMBER_MAX];
+
+	number_span(ns, text);
 	doc_put(d, text);
 }
 

@@ -44,11 +44,14 @@ void doc_text_cut(struct doc *d, const char *text, size_t max);
 void number_count(uint64_t n, char ret[static NUMBER_MAX]);                    /* "1,234,567" */
 void number_share(uint64_t part, uint64_t whole, char ret[static NUMBER_MAX]); /* "12.3 %", "-" */
 void number_duration(uint64_t ns, char ret[static NUMBER_MAX]); /* "4.813 s", "6.2 ms", "810 ns" */
+/* For people who compare minutes: "7 min 41 s", "2 h 3 min"; below ten seconds as above. */
+void number_span(uint64_t ns, char ret[static NUMBER_MAX]);
 
 /* The same, written into the document. */
 void doc_count(struct doc *d, uint64_t n);
 void doc_share(struct doc *d, uint64_t part, uint64_t whole);
 void doc_duration(struct doc *d, uint64_t ns);
+void doc_span(struct doc *d, uint64_t ns);
 void doc_size(struct doc *d, uint64_t bytes); /* "191.5 MiB" */
 
 #endif

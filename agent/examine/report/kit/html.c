@@ -120,7 +120,8 @@ void html_cells_empty(struct html_table *t, size_t n)
 void html_text(struct html_table *t, const char *text)
 {
 	html_cell(t, "wrap");
-	html_strange(t->d, text);
+	if (text && *text) /* an empty cell leaves no line on a small screen */
+		html_strange(t->d, text);
 	html_cell_end(t);
 }
 

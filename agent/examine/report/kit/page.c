@@ -56,24 +56,30 @@ static const char page_style[] =
 	".facts th{white-space:nowrap}"
 	".mono{font:.85rem/1.5 ui-monospace,'DejaVu Sans Mono',Consolas,monospace;"
 	"overflow-wrap:anywhere}"
-	".wrap{overflow-wrap:anywhere}td.wrap{min-width:8rem}.kind{white-space:nowrap}"
+	".wrap{overflow-wrap:anywhere}td.wrap{min-width:8rem}.kind,.whole{white-space:nowrap}"
 	/* Where there is room, words of ours and addresses stay whole. */
 	"@media screen and (min-width:60rem){.rows thead a.term{overflow-wrap:break-word}"
 	".rows tbody th.wrap{min-width:6.5rem}.rows td.address{white-space:nowrap}}"
+	/* A fold is closed on small screens only, where the browser can open it for the style. */
+	"@supports selector(::details-content){@media print,(min-width:48.01rem){"
+	"details.fold::details-content{content-visibility:visible;block-size:auto}"
+	"details.fold>summary{display:none}}}"
 	/* Figures: each is there twice. */
 	"figure{margin:.75rem 0}svg.fig{display:block;height:auto;width:100%}"
 	"svg.narrow{display:none;max-width:30rem}"
 	"svg.defs{position:absolute;width:0;height:0}"
 	"figcaption{font-size:.85rem;max-width:48rem;margin-top:.25rem}"
+	"dl{margin:0}@media screen and (min-width:60rem){dl{columns:2;column-gap:2rem}"
+	"dd{break-inside:avoid}dt{break-after:avoid}}"
 	"details{margin:.6rem 0}summary{cursor:pointer;color:var(--link);font-size:.9rem}"
-	"dl{margin:0}dt{font-weight:600;margin-top:.6rem;scroll-margin-top:1rem}"
+	"dt{font-weight:600;margin-top:.6rem;scroll-margin-top:1rem}"
 	"dd{margin:0;max-width:48rem}:target{background:var(--panel);"
 	"outline:2px solid var(--s1);outline-offset:2px}"
 	"footer{color:var(--soft);font-size:.85rem;padding-bottom:2rem}"
 	/* A row becomes a block: its first cell is the heading. */
 	"@media screen and (max-width:48rem){"
 	"svg.wide{display:none}svg.narrow{display:block}"
-	".scroll{overflow:visible}"
+	".scroll{overflow:visible}section{margin:1.5rem 0;padding-top:1rem}"
 	".rows,.rows caption,.rows tbody,.rows tr,.rows th,.rows td{display:block}"
 	".rows thead,.rows td:empty{display:none}"
 	".rows tr{padding:.45rem 0;border-bottom:1px solid var(--grid)}"
@@ -87,17 +93,49 @@ static const char page_style[] =
 	".rows td.wrap,.rows td.mono{display:block;text-align:left}"
 	".rows td.wrap::before,.rows td.mono::before{display:block;max-width:none}"
 	".rows td.n br{display:none}.rows td.n .soft,.rows td.n .judged{margin-left:.5em}"
-	".card.first{grid-column:1/-1}.facts th{white-space:normal}}"
-	"@media print{@page{margin:14mm}body{font-size:10pt}header,main,footer{max-width:none;"
-	"padding:0}nav{display:none}section{break-inside:auto}"
-	"figure,.card,.outcome,tr,dt,dd{break-inside:avoid}"
-	"h2,h3,caption,dt{break-after:avoid}.scroll{overflow:visible}"
+	/* What a row of a brief table says is one paragraph. */
+	".brief .rows td,.brief .rows "
+	"td[data-column]{display:inline;text-align:left;font-size:.9rem}"
+	".brief .rows tbody th{display:inline;padding-right:.4rem}"
+	".brief .rows td::before,.brief .rows td:empty{display:none}"
+	".brief .rows td+td::before,.brief .rows td.n::before{display:inline;content:\" · \";"
+	"max-width:none}"
+	".brief .rows td.n::before{content:\" · \" attr(data-column) \" \"}"
+	".card.first{grid-column:1/-1}.whole,.facts th{white-space:normal}}"
+	/* On paper no figure is so high that half a page before it stays empty. */
+	"@media print{body{font-size:9.5pt}header,main,footer{max-width:none;"
+	"padding:0}nav{display:none}section{break-inside:auto;margin:1.4rem 0}"
+	"figure,.card,.outcome,tr,dd{break-inside:avoid}svg.fig{max-height:88mm}"
+	"h2,h3,h4,caption,summary,thead,dt{break-after:avoid}.scroll{overflow:visible}"
+	"dl{columns:2;column-gap:1.5rem;font-size:8.5pt}p,dd,figcaption{orphans:3;widows:3}"
+	".rows tbody th.wrap{min-width:6.5rem}.rows td.address{white-space:nowrap}"
 	"a{color:inherit;text-decoration:none}"
 	"*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
 	"details::details-content{content-visibility:visible;block-size:auto}"
-	"summary{color:var(--soft)}table{font-size:8pt}th,td{padding-right:.5rem}}";
+	"summary{color:var(--soft)}table{font-size:8pt}.mono{font-size:7.5pt}th,td{padding-right:."
+	"5rem}}";
 
-void page_begin(struct doc *d, const char *title, const char *of)
+/* Margin boxes: CSS Paged Media Module Level 3, section 4.2. Other browsers leave them out. */
+static void put_foot(struct doc *d, const char *foot)
+{
+	doc_printf(d,
+		   "@page{margin:14mm 14mm 18mm;@bottom-left{content:\"%s\";font:7.5pt "
+		   "ui-monospace,'DejaVu Sans Mono',Consolas,monospace;color:#555c66}"
+		   "@bottom-right{content:counter(page) \" / \" counter(pages);font:8pt "
+		   "system-ui,'DejaVu Sans',sans-serif;color:#555c66}}",
+		   foot);
+}
+
+void page_foot_of_container(const struct rsz_scan_result *end, char ret[static PAGE_FOOT_MAX])
+{
+	char root[SHA256_HEX_SIZE];
+
+	sha256_hex(end->root, root);
+	snprintf(ret, PAGE_FOOT_MAX, "%s %s",
+		 end->end == RSZ_END_SEALED ? "root" : "not whole; root so far", root);
+}
+
+void page_begin(struct doc *d, const char *title, const char *of, const char *foot)
 {
 	doc_put(d,
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -110,7 +148,9 @@ void page_begin(struct doc *d, const char *title, const char *of)
 	doc_put(d, title);
 	doc_put(d, of ? " of " : "");
 	doc_text_cut(d, of, 100);
-	doc_printf(d, "</title>\n<style>%s\n%s</style>\n</head>\n<body>\n", svg_style, page_style);
+	doc_printf(d, "</title>\n<style>%s\n%s\n", svg_style, page_style);
+	put_foot(d, foot);
+	doc_put(d, "</style>\n</head>\n<body>\n");
 	doc_put(d, "<svg class=\"defs\" aria-hidden=\"true\">");
 	svg_patterns(d);
 	doc_put(d, "</svg>\n");

@@ -8,9 +8,16 @@
 #define RAMSEAL_AGENT_EXAMINE_REPORT_KIT_PAGE_H
 
 #include "agent/examine/report/kit/doc.h"
+#include "formats/rsz/rsz_reader.h"
 
-/* `of`: untrusted text that follows the title, or NULL. */
-void page_begin(struct doc *d, const char *title, const char *of);
+/*
+ * `of`: untrusted text that follows the title, or NULL. `foot` stands below each printed page,
+ * beside its number: our own text, without quotes or backslashes.
+ */
+void page_begin(struct doc *d, const char *title, const char *of, const char *foot);
+/* Which container a page is about, by its root. */
+#define PAGE_FOOT_MAX (SHA256_HEX_SIZE + 32)
+void page_foot_of_container(const struct rsz_scan_result *end, char ret[static PAGE_FOOT_MAX]);
 void page_end(struct doc *d);
 void page_section(struct doc *d, const char *id, const char *title);
 /* A part of the section before it. */

@@ -420,7 +420,7 @@ static void put_process_head(struct doc *d, const struct report_process *r)
 
 void page_of_process(struct doc *d, const struct report_process *r)
 {
-	page_begin(d, "Process", r->facts->name);
+	page_begin(d, "Process", r->facts->name, r->foot);
 	put_process_head(d, r);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
 		if (!is_section_of_process(i, r))

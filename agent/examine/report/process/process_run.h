@@ -45,6 +45,7 @@ struct report_sum {
 
 struct report_process {
 	const char *path;          /* borrowed */
+	const char *foot;          /* of printed pages; borrowed */
 	struct opened_process *of; /* borrowed */
 	const struct process_facts *facts;
 	const struct vad_list *vads;
