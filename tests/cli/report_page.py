@@ -10,7 +10,7 @@ VOID = {'meta', 'link', 'br'}
 ALLOWED = {'html', 'head', 'meta', 'link', 'title', 'style', 'body', 'header', 'main', 'footer', 'nav',
            'section', 'h1', 'h2', 'h3', 'p', 'a', 'b', 'br', 'code', 'span', 'bdi', 'div', 'figure',
            'figcaption', 'details', 'summary', 'table', 'caption', 'thead', 'tbody', 'tr', 'th', 'td',
-           'dl', 'dt', 'dd', 'svg', 'g', 'defs', 'pattern', 'rect', 'path', 'circle', 'text'}
+           'ul', 'li', 'time', 'dl', 'dt', 'dd', 'svg', 'g', 'defs', 'pattern', 'rect', 'path', 'circle', 'text'}
 
 
 class Page(html.parser.HTMLParser):

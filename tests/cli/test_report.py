@@ -19,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 import report_data as data  # noqa: E402
 import write_rsz as rsz  # noqa: E402
 from report_data import EVIL, PAGE, SECOND  # noqa: E402
-from report_page import Page, strangers  # noqa: E402
+from report_page import Page, Tables, strangers  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 # -Dsimulator=false
 needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
-SECTIONS = ['acquisition', 'timeline', 'unreadable', 'smear', 'windows', 'transitions', 'processes',
+SECTIONS = ['acquisition', 'timeline', 'unreadable', 'smear', 'windows', 'moments', 'transitions', 'processes',
             'states', 'integrity', 'glossary']
 WITHOUT_TABLES = ['acquisition', 'timeline', 'integrity', 'glossary']
 FIGURES = ['timeline', 'windows', 'curves', 'spread', 'verdicts', 'transitions', 'processes', 'states']
@@ -79,8 +79,8 @@ class OnePage(Case):
     def test_has_every_section_and_figure(self):
         page = self.page(self.container())
         self.assertEqual([s for s in page.sections if s], SECTIONS)
-        self.assertEqual(page.tags.count('figure'), 7)
-        self.assertEqual(page.tags.count('svg'), 1 + 2 * 7)  # wide and narrow, and the patterns
+        self.assertEqual(page.tags.count('figure'), 9)
+        self.assertEqual(page.tags.count('svg'), 1 + 2 * 9)  # wide and narrow, and the patterns
         # Every word that is explained is explained once, and what is shown leads to its words.
         self.assertGreater(len({link for link in page.links if link.startswith('#d-')}), 25)
 
@@ -105,6 +105,10 @@ class OnePage(Case):
         self.assertIn('3 are hidden from the list of processes; of the processes listed, 1 was',
                       page.text('smear'))
         self.assertRegex(page.text('acquisition'), r'wall time 5\.000 s')
+        changed = smear['total']['transitions']['before-after']['changes']
+        same = changed.get('stable', 0) + changed.get('rights', 0)
+        self.assertIn(f'{100 - 100 * same / sum(changed.values()):.1f} % of the pages in page tables had changed',
+                      page.text('acquisition'))
         self.assertRegex(page.text('acquisition'), r'read again 8\.0 KiB \(8\.0 KiB: a page table that')
         self.assertIn('cannot report unreadable', page.text('acquisition'))
         self.assertIn('5' * 64, page.text('integrity'))
@@ -122,6 +126,64 @@ class OnePage(Case):
         text = self.page(path).text('')
         self.assertIn(f'{share:.1f} % of user pages safe', text)
         self.assertRegex(text, rf'[✓!✗] {word}: {100 * trust[worst] / sum(trust.values()):.1f} % {said}')
+
+    def check_usable(self, path):
+        """At risk, whoever reads it; or only a flat image has another capture: two numbers, told apart."""
+        text, said = self.page(path, code=0).text(''), json.loads(run('smear', '--json', path).stdout)
+        lived = [s['copies']['image']['trust'] for s in said['spaces'] if s['fate'] == 'lived']
+        judged = [t for t in lived if t['safe'] + t['at-risk']]
+        by_read = sum(100 * t['at-risk'] <= t['safe'] + t['at-risk'] for t in judged)
+        usable = said['advice']['usable']
+        self.assertIn(f'{by_read} of {len(judged)} processes usable with ramseal read', text)
+        if by_read < len(judged):
+            self.assertIn(f'{len(judged) - by_read} have more than 1 % at risk', text)
+        self.assertIn('as many in a flat image' if usable == by_read else f' {usable} in a flat image', text)
+        return by_read, usable
+
+    def test_reasons_not_to_use_a_process(self):
+        self.assertEqual(self.check_usable(self.container()), (0, 0))
+
+    @needs_simulator
+    def test_reasons_of_a_simulated_machine(self):
+        path = self.at / 'sim.rsz'
+        done = run('acquire', '-q', '-s', 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=10M,'
+                   'processes=8,cache=2M,activity=3000,pressure=120', '-o', path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        by_read, usable = self.check_usable(path)
+        self.assertGreater(by_read, usable)
+
+    def test_at_risk_by_time_is_what_single_mappings_say(self):
+        path = self.container(names=['one'])
+        rows = [line.split(',') for line in run('smear', '--mappings', 7, path).stdout.decode().splitlines()[1:]]
+        # copy, va, pages, state, raw, frame, file, slot, change, trust, verdict, window, captured
+        frames = [(row[9], int(row[2])) for row in rows if row[0] == 'image' and row[5] and row[12]]
+        table, = Tables(self.write(path)).sections['moments']
+        self.assertEqual(sum(int(row[1]) for row in table[1:]), sum(n for _, n in frames))
+        self.assertEqual(sum(int(row[2].split()[0]) for row in table[1:]), sum(n for t, n in frames if t == 'at-risk'))
+        self.assertGreater(sum(int(row[2].split()[0]) for row in table[1:]), 0)
+
+    def test_strip_of_memory(self):
+        root = ElementTree.fromstring(re.search(r'<svg class="fig wide".*?<title>Physical memory by address.*?</svg>',
+                                                self.write(self.container(holes=2)), re.S)[0])
+        marks = {f'url(#p{i})': 0 for i in range(8)}
+        for rect in root.iter('rect'):
+            if 'fill' in rect.attrib:
+                marks[rect.attrib['fill']] += float(rect.attrib['width'])
+        whole = float(root.find("rect[@class='block']").attrib['width'])
+        # 254 pages of 256 captured, two of them twice, two missing; two cells to a page.
+        self.assertAlmostEqual(marks['url(#p0)'] / whole, 254 / 256, 2)
+        self.assertAlmostEqual(marks['url(#p1)'] / whole, 2 / 256, 2)
+        self.assertAlmostEqual(marks['url(#p2)'] / whole, 2 / 256, 2)
+        text = ' '.join(root.itertext())
+        for part in ('1016.0 KiB', '8.0 KiB or more', '8.0 KiB ', '0x100000', '0x200000'):
+            self.assertIn(part, text)
+        caption = self.page(self.container(holes=2)).text('acquisition')
+        self.assertIn('1 unreadable, 1 skipped, 0 in no record. The source cannot report', caption)
+
+    def test_times_are_to_the_second_and_in_full_elsewhere(self):
+        text = self.page(self.container()).text('acquisition')
+        self.assertRegex(text, r'begun \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC')
+        self.assertRegex(text, r'Times in full.*begun \d{4}-\S+\.\d{9}Z.*wall time 5,000,000,000 ns')
 
     def test_verdicts_by_process(self):
         path = self.container()
@@ -199,7 +261,7 @@ class Outcome(Case):
 
     def headline(self, page):
         """Between the time of its beginning and the reasons."""
-        return re.search(r' begun \S+Z ([✓!✗] .*?) (?:The|It) ', page.text(''))[1]
+        return re.search(r' begun \S+ \S+ UTC ([✓!✗] .*?) (?:The|It) ', page.text(''))[1]
 
     def test_complete(self):
         path = self.container(outcome=0, holes=0, silent=False)

@@ -234,7 +234,7 @@ class Browser(unittest.TestCase):
         self.assertNotIn('<img', dom)
         self.assertEqual(dom.count('<figure'), dom.count('</figure>'))
         for form in ('wide', 'narrow'):
-            self.assertEqual(dom.count(f'class="fig {form}"'), 7)
+            self.assertEqual(dom.count(f'class="fig {form}"'), 9)
         for title in ('Physical address against capture time', 'Distribution of mapping windows',
                       'Transitions of page states', 'Processes by pages at risk',
                       'Page states by process'):

@@ -278,7 +278,12 @@ TEST(bars_have_their_names_escaped_and_cut)
 	_cleanup_doc_ struct doc d = { 0 };
 
 	figure_bars(&d,
-		    &(struct figure_bars){ "title & more", "pages", series, 2, at, ARRAY_SIZE(at) },
+		    &(struct figure_bars){ .title = "title & more",
+					   .unit = "pages",
+					   .series = series,
+					   .n_series = 2,
+					   .at = at,
+					   .count = ARRAY_SIZE(at) },
 		    SVG_ALONE);
 	check_drawing(&d);
 	CHECK_HAS(d.at, "<title>title &amp; more</title>");
@@ -383,7 +388,14 @@ TEST(small_screens_have_forms_of_their_own)
 	figure_windows(&d[0], &at, 1, SVG_NARROW);
 	figure_curves(&d[1], &at, 1, SVG_NARROW);
 	figure_spread(&d[2], &at, 1, SVG_NARROW);
-	figure_bars(&d[3], &(struct figure_bars){ "t", "pages", series, 1, &bar, 1 }, SVG_NARROW);
+	figure_bars(&d[3],
+		    &(struct figure_bars){ .title = "t",
+					   .unit = "pages",
+					   .series = series,
+					   .n_series = 1,
+					   .at = &bar,
+					   .count = 1 },
+		    SVG_NARROW);
 	figure_matrix(&d[4],
 		      &(struct figure_matrix){ "t", "before", "after", "before → after", names, 3,
 					       cells },

@@ -31,6 +31,20 @@ static enum status keep_states(struct transitions *t, const uint64_t states[PTE_
 	return ST_OK;
 }
 
+static void count_moment(const struct mapping *x, const struct verdict_span *span, enum trust trust)
+{
+	const struct rsz_times *all = &x->m->ret->memory;
+	const uint64_t at = span->content.when.start;
+	double part;
+
+	if (x->copy != COPY_IMAGE || x->slot || !span->captured || trust >= TRUSTS ||
+	    x->space->id.fate != FATE_LIVED || at < all->start || all->end <= all->start)
+		return;
+	part = (double)(at - all->start) / (double)(all->end - all->start);
+	x->m->ret->moments[MIN((size_t)(part * SMEAR_MOMENTS), SMEAR_MOMENTS - 1)].trust[trust] +=
+		span->pages;
+}
+
 /* What the swap cache held is in no flat copy of the area. */
 static void count_span(const struct mapping *x, const struct verdict_span *span)
 {
@@ -43,6 +57,7 @@ static void count_span(const struct mapping *x, const struct verdict_span *span)
 	if (x->copy == COPY_IMAGE && !t->known && !t->held && trust < TRUSTS)
 		x->space->torn[trust] += span->pages;
 	(x->slot ? sums->slots : sums->frames)[span->verdict] += span->pages;
+	count_moment(x, span, trust);
 	if (span->has_window)
 		windows_add(&x->m->copy[x->copy].windows[x->slot ? WINDOW_SLOTS : WINDOW_FRAMES],
 			    span->window, span->pages);

@@ -310,6 +310,7 @@ static void advise_on(const struct smear_space *s, enum copy copy, struct smear_
 	if (!judged_pages(trust))
 		return;
 	ret->processes++;
+	ret->risky += is_above(trust[TRUST_AT_RISK], judged_pages(trust), SMEAR_USABLE);
 	if (is_above(trust[TRUST_AT_RISK] + older, judged_pages(trust), SMEAR_USABLE))
 		ret->at_risk += trust[TRUST_AT_RISK];
 	else

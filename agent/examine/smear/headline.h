@@ -48,6 +48,7 @@ json_t *smear_not_applicable_json(void);
 struct smear_advice {
 	size_t processes; /* that lived, and have pages */
 	size_t usable;    /* of them: at most SMEAR_USABLE percent at risk, or captured otherwise */
+	size_t risky;     /* of the others: more than that is at risk, whatever a flat image has */
 	uint64_t at_risk; /* pages of the others */
 	uint64_t older;   /* pages of which a flat image has another capture, of all that lived */
 	bool again;       /* more than SMEAR_AGAIN percent of all pages are at risk */

@@ -221,6 +221,16 @@ struct number_votes {
 	char *other;       /* of that which had most; NULL: of none */
 };
 
+/*
+ * The time in which memory was captured, in equal parts: pages that the image's tables name in
+ * processes that lived, by when their frame was captured.
+ */
+#define SMEAR_MOMENTS 48
+
+struct smear_moment {
+	uint64_t trust[TRUSTS];
+};
+
 struct smear {
 	struct smear_spaces spaces;
 	struct smear_space *at; /* as spaces.at */
@@ -255,8 +265,9 @@ struct smear {
 	 * what is left out of a span of time before anything is concluded from its length.
 	 */
 	uint64_t clock_steps, clock_back_ns;
-	bool cut;                /* judging was ended: something maps too much */
-	struct rsz_times memory; /* when it was captured */
+	bool cut;                                   /* judging was ended: something maps too much */
+	struct rsz_times memory;                    /* when it was captured */
+	struct smear_moment moments[SMEAR_MOMENTS]; /* of an image: nothing */
 };
 
 /* One mapping, or a part of a large one, as one copy has it. */

@@ -2,10 +2,9 @@
 /*
  * The report on one acquisition: its head, and the order of its sections.
  */
-#include "agent/shared/program/clock.h"
 #include "agent/examine/report/host/outcome.h"
 #include "agent/examine/report/host/one.h"
-#include "agent/examine/smear/print.h"
+#include "agent/examine/smear/headline.h"
 
 static void put_acquisition_glossary(struct doc *d, const struct report_run *r)
 {
@@ -28,6 +27,7 @@ static const struct {
 	{ "unreadable", "What is missing", false, has_unreadable, section_unreadable },
 	{ "smear", "Do page tables and pages match?", false, has_tables, section_smear },
 	{ "windows", "Mapping windows", true, has_smear, section_windows },
+	{ "moments", "At risk, by time of capture", true, has_moments, section_moments },
 	{ "transitions", "What changed meanwhile", true, has_transitions, section_transitions },
 	{ "processes", "Processes by pages at risk", true, has_tables, section_processes,
 	  "Processes by pages that are missing" },
@@ -83,16 +83,51 @@ static void put_safe_card(struct doc *d, const struct smear *s)
 	doc_put(d, "</span></div>\n");
 }
 
-static void put_window_cards(struct doc *d, const struct window_summary *w)
+/*
+ * Two reasons, which must not be taken for each other: what is at risk, and what a flat image has
+ * another capture of.
+ */
+static void put_processes_card(struct doc *d, const struct smear *s)
+{
+	struct smear_advice a;
+	size_t by_read;
+
+	smear_advise(s, COPY_IMAGE, &a);
+	if (!a.processes)
+		return;
+	by_read = a.processes - a.risky;
+	doc_put(d, "<div class=\"card first\"><b>");
+	doc_count(d, by_read);
+	doc_put(d, " of ");
+	doc_count(d, a.processes);
+	doc_put(d, "</b><span>");
+	glossary_link(d, TERM_USABLE, "processes usable with ramseal read");
+	doc_put(d, "</span><span class=\"why\">");
+	if (a.risky) {
+		doc_count(d, a.risky);
+		doc_printf(d, a.risky == 1 ? " has" : " have");
+		doc_printf(d, " more than %d %% at risk; ", SMEAR_USABLE);
+	}
+	if (by_read == a.usable) {
+		doc_put(d, "as many in a flat image");
+	} else {
+		doc_count(d, a.usable);
+		doc_put(d, " in a flat image, which has another capture of some pages");
+	}
+	doc_put(d, "</span></div>\n");
+}
+
+static void put_window_card(struct doc *d, const struct window_summary *w)
 {
 	if (!w->pages)
 		return;
 	card_begin(d, "");
 	doc_duration(d, w->median);
-	card_end(d, TERM_QUANTILE, "median mapping window");
-	card_begin(d, "");
+	doc_put(d, "</b><span>");
+	glossary_link(d, TERM_QUANTILE, "median mapping window");
+	doc_put(d, "; 95 %: ");
 	doc_duration(d, w->p95);
-	card_end(d, TERM_QUANTILE, "95th percentile of windows");
+	doc_put(d, "</span></div>\n");
 }
 
 static void put_image_card(struct doc *d)
@@ -137,14 +172,16 @@ static void put_gaps_card(struct doc *d, const struct report_run *r)
 static void put_acquisition_cards(struct doc *d, const struct report_run *r)
 {
 	doc_put(d, "<div class=\"cards\">\n");
-	if (r->has_smear)
+	if (r->has_smear) {
 		put_safe_card(d, &r->smear);
-	else if (r->origin.still)
+		put_processes_card(d, &r->smear);
+	} else if (r->origin.still) {
 		put_image_card(d);
+	}
 	put_memory_card(d, r);
 	put_gaps_card(d, r);
 	if (r->has_smear)
-		put_window_cards(d, &r->smear.total.copy[COPY_IMAGE].window[WINDOW_FRAMES]);
+		put_window_card(d, &r->smear.total.copy[COPY_IMAGE].window[WINDOW_FRAMES]);
 	doc_put(d, "</div>\n");
 	if (has_tables(r))
 		return;
@@ -185,15 +222,13 @@ static void put_contents(struct doc *d, const struct report_run *r)
 
 static void put_acquisition_head(struct doc *d, const struct report_run *r)
 {
-	char time[CLOCK_RFC3339_SIZE];
-
 	doc_put(d, "<header>\n<h1>Memory acquisition of ");
 	html_strange(d, run_name_of(r));
 	doc_put(d, "</h1>\n<p class=\"soft\">");
 	html_strange(d, r->path);
 	if (r->identity.wall) {
-		clock_rfc3339(r->identity.wall, time);
-		doc_printf(d, " · begun %s", time);
+		doc_put(d, " · begun ");
+		html_time(d, r->identity.wall);
 	}
 	doc_put(d, "</p>\n");
 	put_acquisition_outcome(d, r);

@@ -30,6 +30,8 @@ bool has_smear(const struct report_run *r);
 bool has_tables(const struct report_run *r);
 void section_smear(struct doc *d, const struct report_run *r);
 void section_windows(struct doc *d, const struct report_run *r);
+bool has_moments(const struct report_run *r);
+void section_moments(struct doc *d, const struct report_run *r);
 bool has_transitions(const struct report_run *r);
 void section_transitions(struct doc *d, const struct report_run *r);
 void section_processes(struct doc *d, const struct report_run *r);

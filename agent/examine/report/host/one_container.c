@@ -11,8 +11,9 @@
 #include "formats/base/bytes.h"
 
 /* How much of a list is shown. */
-#define FILES_MAX 40
-#define FACTS_MAX 16
+#define FILES_MAX    40
+#define FACTS_MAX    16
+#define SETTINGS_MAX 2000 /* characters */
 
 /*
  * What was acquired
@@ -35,23 +36,60 @@ static void fact_of_two(struct doc *d, const char *name, const char *one, const 
 
 static void fact_of_time(struct doc *d, const char *name, uint64_t wall)
 {
-	char time[CLOCK_RFC3339_SIZE];
+	if (!wall)
+		return;
+	html_fact_begin(d, name);
+	html_time(d, wall);
+	html_fact_end(d);
+}
 
-	clock_rfc3339(wall, time);
-	if (wall)
-		html_fact(d, name, time);
+static void put_item(struct doc *d, const char *text)
+{
+	if (!text || !*text)
+		return;
+	doc_put(d, "<li>");
+	html_strange(d, text);
+	doc_put(d, "</li>");
+}
+
+/* "KEY=VALUE,…" behind a name, as simulated machines have it: each with its comma, in one line. */
+static void put_settings(struct doc *d, const char *path)
+{
+	doc_put(d, "<li class=\"settings\">");
+	for (size_t n; *path; path += n) {
+		char setting[200];
+
+		n = strcspn(path, ",");
+		n += path[n] == ',';
+		snprintf(setting, sizeof(setting), "%.*s", (int)MIN(n, sizeof(setting) - 1), path);
+		doc_put(d, "<span class=\"kind\">");
+		html_strange(d, setting);
+		doc_put(d, "</span> ");
+	}
+	doc_put(d, "</li>");
 }
 
 static void put_container_source(struct doc *d, const struct report_run *r)
 {
 	const json_t *source = json_object_get(r->begin, "source");
+	const char *name = run_text(r->begin, "source", "name");
+	const char *path = run_text(r->begin, "source", "path");
 
-	fact_of_two(d, "source", run_text(r->begin, "source", "name"),
-		    run_text(r->begin, "source", "path"));
+	if (!name && !path)
+		return;
+	html_fact_begin(d, "source");
+	doc_put(d, "<ul class=\"plain\">");
+	put_item(d, name);
+	if (path && name && !strcmp(name, "sim") && strlen(path) <= SETTINGS_MAX)
+		put_settings(d, path);
+	else
+		put_item(d, path);
 	if (json_is_true(json_object_get(source, "silent")))
-		html_fact(d, "", "it cannot report unreadable pages");
-	html_fact(d, "", run_text(r->begin, "source", "note"));
-	html_fact(d, "", run_text(r->begin, "source", "lost"));
+		put_item(d, "it cannot report unreadable pages");
+	put_item(d, run_text(r->begin, "source", "note"));
+	put_item(d, run_text(r->begin, "source", "lost"));
+	doc_put(d, "</ul>");
+	html_fact_end(d);
 }
 
 static void put_map(struct doc *d, const struct report_run *r)
@@ -153,12 +191,12 @@ static void put_wall(struct doc *d, const struct report_run *r)
 
 	html_fact_begin(d, "<a class=\"term\" href=\"#d-wall-time\">wall time</a>");
 	if (run_wall(r))
-		doc_duration(d, run_wall(r));
+		doc_span(d, run_wall(r));
 	else
 		doc_put(d, "not recorded");
 	if (m && m->end) {
 		doc_put(d, ", memory within ");
-		doc_duration(d, m->end - m->start);
+		doc_span(d, m->end - m->start);
 	}
 	html_fact_end(d);
 	html_fact_begin(d, "<a class=\"term\" href=\"#d-order\">order</a>");
@@ -167,6 +205,90 @@ static void put_wall(struct doc *d, const struct report_run *r)
 	html_fact_begin(d, "<a class=\"term\" href=\"#d-read-again\">read again</a>");
 	put_recaptured(d, r);
 	html_fact_end(d);
+}
+
+/* Entries that lead elsewhere in the second pass; what it is measured by is named. */
+static void put_busy(struct doc *d, const struct report_run *r)
+{
+	const struct stream_sums *before = run_stream(r, RSZ_KIND_TABLES_BEFORE);
+	const struct stream_sums *after = run_stream(r, RSZ_KIND_TABLES_AFTER);
+	const uint64_t *change = r->smear.total.pair[PAIR_BEFORE_AFTER].change;
+	uint64_t all = 0, same;
+
+	html_fact_begin(d, "how busy the host was");
+	for (size_t i = 0; r->has_smear && i < CHANGES; i++)
+		all += change[i];
+	same = all ? change[CHANGE_STABLE] + change[CHANGE_RIGHTS] : 0;
+	if (all && before && after && before->end && after->end > before->end) {
+		doc_share(d, all - same, all);
+		doc_put(d,
+			" of the pages in page tables had <a href=\"#transitions\">changed</a> ");
+		doc_span(d, after->end - before->end);
+		doc_put(d, " later, in the second pass; processor load: not recorded");
+	} else {
+		doc_put(d, "not recorded");
+	}
+	html_fact_end(d);
+}
+
+/* What the page rounds elsewhere. */
+static void put_exact_times(struct doc *d, const struct report_run *r)
+{
+	const int64_t end = run_integer(r->finish, "clocks", "wall_ns");
+	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
+	char time[CLOCK_RFC3339_SIZE];
+
+	doc_put(d, "<details><summary>Times in full</summary>\n<table class=\"facts\"><tbody>\n");
+	if (r->identity.wall) {
+		clock_rfc3339(r->identity.wall, time);
+		html_fact(d, "begun", time);
+	}
+	if (end > 0) {
+		clock_rfc3339((uint64_t)end, time);
+		html_fact(d, "ended", time);
+	}
+	if (run_wall(r)) {
+		html_fact_begin(d, "wall time");
+		doc_count(d, run_wall(r));
+		doc_put(d, " ns");
+		html_fact_end(d);
+	}
+	if (m && m->end) {
+		html_fact_begin(d, "memory within");
+		doc_count(d, m->end - m->start);
+		doc_put(d, " ns");
+		html_fact_end(d);
+	}
+	doc_put(d, "</tbody></table></details>\n");
+}
+
+/*
+ * The strip
+ */
+
+static void put_strip(struct doc *d, const struct report_run *r)
+{
+	const bool silent =
+		json_is_true(json_object_get(json_object_get(r->begin, "source"), "silent"));
+	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
+	const uint64_t *pages = m ? m->tally.pages : NULL;
+
+	if (!r->strip.bytes)
+		return;
+	page_figure_begin(d, figure_of_strip, r, 1);
+	doc_put(d, "<figcaption>Missing, in pages: ");
+	doc_count(d, pages ? pages[PAGE_UNREADABLE] : 0);
+	doc_put(d, " unreadable, ");
+	doc_count(d, pages ? pages[PAGE_SKIPPED] : 0);
+	doc_put(d, " skipped, ");
+	doc_count(d, r->missing);
+	doc_put(d, " in no record.");
+	if (silent)
+		doc_put(d, " The source cannot report unreadable pages, so more may be missing.");
+	doc_put(d, " A mark stands for at least one page, and covers ");
+	doc_size(d, MAX(r->strip.bytes / STRIP_CELLS, PAGE_SIZE));
+	doc_put(d, ".</figcaption>");
+	page_figure_end(d);
 }
 
 static uint64_t stream_again(const struct stream_sums *s)
@@ -264,6 +386,7 @@ void section_acquisition(struct doc *d, const struct report_run *r)
 {
 	const int64_t end = run_integer(r->finish, "clocks", "wall_ns");
 
+	put_strip(d, r);
 	doc_put(d, "<table class=\"facts\"><tbody>\n");
 	html_fact(d, "file", r->path);
 	put_machine(d, r);
@@ -274,7 +397,9 @@ void section_acquisition(struct doc *d, const struct report_run *r)
 	fact_of_time(d, "begun", r->identity.wall);
 	fact_of_time(d, "ended", end > 0 ? (uint64_t)end : 0);
 	put_wall(d, r);
+	put_busy(d, r);
 	doc_put(d, "</tbody></table>\n");
+	put_exact_times(d, r);
 	put_streams(d, r);
 	put_page_states(d, r);
 }

@@ -274,6 +274,53 @@ void section_windows(struct doc *d, const struct report_run *r)
 	page_figure_end(d);
 }
 
+static uint64_t pages_of_moment(const struct smear_moment *m)
+{
+	return m->trust[TRUST_SAFE] + m->trust[TRUST_AT_RISK] + m->trust[TRUST_WRONG];
+}
+
+bool has_moments(const struct report_run *r)
+{
+	for (size_t i = 0; r->has_smear && i < SMEAR_MOMENTS; i++)
+		if (pages_of_moment(&r->smear.moments[i]))
+			return true;
+	return false;
+}
+
+void section_moments(struct doc *d, const struct report_run *r)
+{
+	const uint64_t span = r->smear.memory.end - r->smear.memory.start;
+	struct html_table t;
+
+	page_figure_begin(d, figure_of_moments, r, 1);
+	glossary_say(d,
+		     "<figcaption>Of the frames that the image's tables name in processes that "
+		     "lived, and that were captured in that part of the time, so many are [%u at "
+		     "risk]. Where there is no bar, no such frame was captured.</figcaption>",
+		     TERM_RISK);
+	page_figure_end(d);
+	doc_put(d, "<details><summary>The same in numbers</summary>\n");
+	doc_put(d, "<div class=\"slim\">");
+	html_table(&t, d, "Frames by when they were captured, since the first page of memory");
+	html_column_of_numbers(&t, TERM_CAPTURE, "from");
+	html_column_of_numbers(&t, TERM_PAGE, "pages");
+	html_column_of_numbers(&t, TERM_RISK, "at risk");
+	html_table_body(&t);
+	for (size_t i = 0; i < SMEAR_MOMENTS; i++) {
+		const struct smear_moment *m = &r->smear.moments[i];
+
+		if (!pages_of_moment(m))
+			continue;
+		html_row(&t);
+		html_duration(&t, span / SMEAR_MOMENTS * i);
+		html_number(&t, pages_of_moment(m));
+		html_number_of(&t, m->trust[TRUST_AT_RISK], pages_of_moment(m));
+		html_row_end(&t);
+	}
+	html_table_end(&t);
+	doc_put(d, "</div></details>\n");
+}
+
 /*
  * Changes
  */

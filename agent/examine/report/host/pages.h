@@ -30,6 +30,8 @@ void page_figure_begin(struct doc *d, figure_put *put, const struct report_run *
 void page_figure_end(struct doc *d);
 
 figure_put figure_of_timeline;
+figure_put figure_of_strip;
+figure_put figure_of_moments;
 /* One run: its three copies; several: the tables in their images. */
 figure_put figure_of_windows;
 figure_put figure_of_curves;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/examine/report/host/pages.h"
+#include "agent/shared/program/text.h"
 
 #define LANES_MAX 12
 
@@ -34,6 +35,53 @@ void figure_of_timeline(struct doc *d, const struct report_run *runs, size_t cou
 			lanes[n++] = (struct timeline_lane){ s->name, s->kind, s->start, s->end };
 	}
 	timeline_draw(d, &runs->timeline, lanes, n, form);
+}
+
+void figure_of_strip(struct doc *d, const struct report_run *runs, size_t count, enum svg_form form)
+{
+	const bool silent =
+		json_is_true(json_object_get(json_object_get(runs->begin, "source"), "silent"));
+	const struct stream_sums *m = run_stream(runs, RSZ_KIND_MEMORY);
+	uint64_t again = 0, missing = runs->missing;
+	char size[STRIP_LANES][TEXT_SIZE_MAX + sizeof(" or more")];
+	const char *notes[STRIP_LANES];
+
+	for (size_t i = 0; m && i < SUMS_REASONS; i++)
+		again += m->again[i];
+	if (m)
+		missing += m->tally.pages[PAGE_UNREADABLE] + m->tally.pages[PAGE_SKIPPED];
+	text_size(m ? run_stream_read(m) - MIN(again, run_stream_read(m)) : 0,
+		  size[STRIP_CAPTURED]);
+	text_size(missing * PAGE_SIZE, size[STRIP_MISSING]);
+	text_size(again, size[STRIP_AGAIN]);
+	if (silent)
+		strcat(size[STRIP_MISSING], " or more");
+	for (size_t i = 0; i < STRIP_LANES; i++)
+		notes[i] = size[i];
+	strip_draw(d, &runs->strip, notes, form);
+}
+
+void figure_of_moments(struct doc *d, const struct report_run *runs, size_t count,
+		       enum svg_form form)
+{
+	struct figure_share at[SMEAR_MOMENTS] = { 0 };
+	const struct figure_shares f = {
+		.title = "Pages at risk, by when they were captured",
+		.unit = "time since the first page of memory was captured",
+		.of = "at risk",
+		.span = runs->smear.memory.end - runs->smear.memory.start,
+		.at = at,
+		.count = SMEAR_MOMENTS,
+	};
+
+	for (size_t i = 0; i < SMEAR_MOMENTS; i++) {
+		const uint64_t *trust = runs->smear.moments[i].trust;
+
+		at[i].part = trust[TRUST_AT_RISK];
+		for (size_t k = 0; k < TRUSTS; k++)
+			at[i].whole += trust[k];
+	}
+	figure_shares(d, &f, form);
 }
 
 /* One for each run, by the image's tables; NULL if out of memory. */
@@ -114,11 +162,16 @@ static void add_trust(struct figure_bar *b, const struct copy_sums *c)
 
 static void note_trust(struct figure_bar *b)
 {
-	char risk[NUMBER_MAX], wrong[NUMBER_MAX];
+	const uint64_t all = b->parts[TRUST_SAFE] + b->parts[TRUST_AT_RISK] + b->parts[TRUST_WRONG];
+	char risk[NUMBER_MAX], wrong[NUMBER_MAX], size[TEXT_SIZE_MAX];
 
 	number_count(b->parts[TRUST_AT_RISK], risk);
 	number_count(b->parts[TRUST_WRONG], wrong);
-	snprintf(b->note, sizeof(b->note), "%.24s at risk, %.24s wrong", risk, wrong);
+	text_size(all * PAGE_SIZE, size);
+	snprintf(b->note, sizeof(b->note), "%s: %.24s at risk, %.24s wrong", size, risk, wrong);
+	snprintf(b->columns[0], sizeof(b->columns[0]), "%s", size);
+	snprintf(b->columns[1], sizeof(b->columns[1]), "%.23s", risk);
+	snprintf(b->columns[2], sizeof(b->columns[2]), "%.23s", wrong);
 }
 
 static void put_trust_bars(struct doc *d, const char *title, const struct figure_bar *at,
@@ -126,11 +179,14 @@ static void put_trust_bars(struct doc *d, const char *title, const struct figure
 {
 	const struct figure_bars f = {
 		.title = title,
-		.unit = "pages of 4 KiB that the image's tables name",
+		.unit = "share of the pages that the image's tables name",
 		.series = trust_legends,
 		.n_series = TRUSTS,
 		.at = at,
 		.count = count,
+		.percent = true,
+		.columns = { "in all", "at risk", "wrong" },
+		.n_columns = 3,
 	};
 
 	figure_bars(d, &f, form);
@@ -367,10 +423,13 @@ void figure_of_states(struct doc *d, const struct report_run *runs, size_t count
 	struct bars b;
 	struct figure_bars f = {
 		.title = "Page states by process",
-		.unit = "pages of 4 KiB, by the image's tables",
+		.unit = "share of the pages, by the image's tables",
 		.series = legends,
 		.n_series = GROUPS,
 		.at = b.at,
+		.percent = true,
+		.columns = { "in all", "pages in", "pages out" },
+		.n_columns = 3,
 	};
 
 	if (!make_bars(&b, &runs->smear, compare_size, add_states)) {
@@ -379,11 +438,19 @@ void figure_of_states(struct doc *d, const struct report_run *runs, size_t count
 	}
 	f.count = b.count;
 	for (size_t i = 0; i < b.count; i++) {
-		char in[NUMBER_MAX], out[NUMBER_MAX];
+		char in[NUMBER_MAX], out[NUMBER_MAX], size[TEXT_SIZE_MAX];
+		uint64_t all = 0;
 
+		for (size_t k = 0; k < GROUPS; k++)
+			all += b.at[i].parts[k];
 		number_count(b.at[i].parts[GROUP_MEMORY], in);
 		number_count(b.at[i].parts[GROUP_PAGED_OUT], out);
-		snprintf(b.at[i].note, sizeof(b.at[i].note), "%.24s in, %.24s out", in, out);
+		text_size(all * PAGE_SIZE, size);
+		snprintf(b.at[i].note, sizeof(b.at[i].note), "%s: %.24s in, %.24s out", size, in,
+			 out);
+		snprintf(b.at[i].columns[0], sizeof(b.at[i].columns[0]), "%s", size);
+		snprintf(b.at[i].columns[1], sizeof(b.at[i].columns[1]), "%.23s", in);
+		snprintf(b.at[i].columns[2], sizeof(b.at[i].columns[2]), "%.23s", out);
 	}
 	figure_bars(d, &f, form);
 }

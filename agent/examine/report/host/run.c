@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/examine/smear/input.h"
+#include "agent/shared/container/manifest_read.h"
 #include "agent/shared/container/verify.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/json.h"
@@ -22,6 +23,34 @@ static enum status measure_chunk(void *arg, const struct stream_sums *s, const s
 	return ST_OK;
 }
 
+static bool has_content(const struct page_status *p)
+{
+	return p->state != PAGE_UNREADABLE && p->state != PAGE_SKIPPED;
+}
+
+static void mark_strip(struct strip *s, const struct rsz_chunk *c)
+{
+	const struct page_status *pages = c->pages;
+
+	for (size_t i = 0; i < c->n_extents; i++) {
+		const struct rsz_extent *x = &c->extents[i];
+		const size_t n = rsz_extent_pages(x);
+
+		for (size_t at = 0, end; at < n; at = end) {
+			const bool has = has_content(&pages[at]);
+
+			for (end = at + 1; end < n && has_content(&pages[end]) == has;)
+				end++;
+			strip_mark(s,
+				   !has      ? STRIP_MISSING
+				   : x->pass ? STRIP_AGAIN
+					     : STRIP_CAPTURED,
+				   x->address + at * PAGE_SIZE, x->address + end * PAGE_SIZE - 1);
+		}
+		pages += n;
+	}
+}
+
 static enum status mark_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
 			      struct err *e)
 {
@@ -29,8 +58,11 @@ static enum status mark_chunk(void *arg, const struct rsz_record *rec, const str
 
 	if (interrupted())
 		return interrupt_status(e);
-	if (rec->stream < r->sums.count && c->paged)
+	if (rec->stream < r->sums.count && c->paged) {
 		timeline_mark(&r->timeline, r->sums.streams[rec->stream].kind, c);
+		if (r->sums.streams[rec->stream].kind == RSZ_KIND_MEMORY)
+			mark_strip(&r->strip, c);
+	}
 	return ST_OK;
 }
 
@@ -70,13 +102,19 @@ static enum status load_smear(struct report_run *r, struct smear_input *in, stru
 /* By what `verify` and `info` say of it. */
 static void load_outcome(struct report_run *r, const struct container *c)
 {
-	_cleanup_ranges_ struct range_list missing = { 0 };
+	_cleanup_ranges_ struct range_list missing = { 0 }, ram = { 0 };
 	struct err why = ERR_INIT;
 
 	if (container_outcome(c, &why))
 		snprintf(r->partial, sizeof(r->partial), "%s", why.message);
 	if (!container_missing(c, &missing, NULL))
 		r->missing = range_list_bytes(&missing) / PAGE_SIZE;
+	if (!manifest_get_map(r->begin, &ram, NULL)) {
+		range_list_tidy(&ram, NULL);
+		strip_set_ram(&r->strip, &ram);
+	}
+	for (size_t i = 0; i < missing.count; i++)
+		strip_mark(&r->strip, STRIP_MISSING, missing.at[i].first, missing.at[i].last);
 }
 
 static enum status load_run(struct report_run *r, struct smear_input *in, struct err *e)
@@ -131,6 +169,7 @@ enum status run_load(const struct run_plan *plan, struct report_run *ret, struct
 void run_deinit(struct report_run *r)
 {
 	container_sums_deinit(&r->sums);
+	strip_deinit(&r->strip);
 	smear_deinit(&r->smear);
 	json_decref(r->begin);
 	json_decref(r->finish);

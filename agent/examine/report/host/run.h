@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "agent/shared/container/sums.h"
+#include "agent/examine/report/kit/strip.h"
 #include "agent/examine/report/kit/timeline.h"
 #include "agent/examine/smear/smear.h"
 #include "agent/shared/container/origin.h"
@@ -32,6 +33,7 @@ struct report_run {
 
 	struct container_sums sums;
 	struct timeline timeline;
+	struct strip strip;
 
 	struct origin origin; /* borrows from `lines` */
 	bool has_smear;

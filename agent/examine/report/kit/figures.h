@@ -10,12 +10,15 @@
 #define FIGURE_NAMES    196
 #define FIGURE_NAME_MAX 26
 
+#define FIGURE_COLUMNS  3
+
 /* One bar: its parts follow each other in the order of the series. */
 struct figure_bar {
 	const char *name;
 	char suffix[32]; /* follows the name and is never cut: "" or a number */
 	uint64_t parts[SVG_SERIES];
-	char note[96]; /* at the end of the line, or "" */
+	char note[96];                    /* at the end of the line, or "" */
+	char columns[FIGURE_COLUMNS][24]; /* where there is room, instead of the note */
 };
 
 struct figure_bars {
@@ -25,6 +28,9 @@ struct figure_bars {
 	size_t n_series;
 	const struct figure_bar *at;
 	size_t count;
+	bool percent; /* every bar is as long as the axis: its parts are shares of their sum */
+	const char *columns[FIGURE_COLUMNS]; /* heads of the numbers at the end of the lines */
+	size_t n_columns;
 };
 
 void figure_bars(struct doc *d, const struct figure_bars *f, enum svg_form form);
@@ -68,6 +74,22 @@ struct figure_dots {
 };
 
 void figure_dots(struct doc *d, const struct figure_dots *f);
+
+/* A share of each of `count` equal parts of a span of time; those without a whole stay empty. */
+struct figure_share {
+	uint64_t part, whole;
+};
+
+struct figure_shares {
+	const char *title;
+	const char *unit; /* of the axis of time */
+	const char *of;   /* what the parts are */
+	uint64_t span;    /* ns */
+	const struct figure_share *at;
+	size_t count;
+};
+
+void figure_shares(struct doc *d, const struct figure_shares *f, enum svg_form form);
 
 /* cells[from * n + to]. On a small screen it becomes bars of the cells off the diagonal. */
 struct figure_matrix {

@@ -11,8 +11,10 @@
  * Bars
  */
 
-#define BARS_TOP  34 /* the legend */
-#define BARS_AXIS 44
+#define BARS_TOP    34 /* the legend */
+#define BARS_AXIS   44
+#define BARS_COLUMN 82 /* a number of the line */
+#define BARS_HEADS  14 /* the line above them */
 
 /* Names stand left of their bars and notes right of them; on a small screen both stand above. */
 struct bars_layout {
@@ -54,48 +56,86 @@ static void draw_bar_name(struct doc *d, const struct figure_bar *b, const struc
 	doc_put(d, "</text>");
 }
 
+/* What is there can be seen. */
+#define PART_LEAST 1.2
+
+/* The widths of its parts. In percent, what the smallest get more the largest gives. */
+static void lay_out_parts(const struct figure_bars *f, const struct figure_bar *b,
+			  const struct scale *s, double ret[static SVG_SERIES])
+{
+	const double whole = s->high - s->low, sum = bar_sum(b, f->n_series);
+	double all = 0, before = 0;
+	size_t largest = 0;
+
+	for (size_t i = 0; i < f->n_series; i++) {
+		const double upto = before + (double)b->parts[i];
+		const double exact = f->percent ? whole * (double)b->parts[i] / fmax(sum, 1)
+						: scale_at(s, upto) - scale_at(s, before);
+
+		before = upto;
+		ret[i] = b->parts[i] ? fmax(exact, PART_LEAST) : 0;
+		all += ret[i];
+		largest = ret[i] > ret[largest] ? i : largest;
+	}
+	if (f->percent && all > whole)
+		ret[largest] -= all - whole;
+}
+
+static void draw_columns(struct doc *d, const struct figure_bars *f, const struct figure_bar *b,
+			 const struct bars_layout *l, double y)
+{
+	for (size_t i = 0; i < f->n_columns; i++)
+		svg_text(d, l->right + BARS_COLUMN * (double)(i + 1), y, "end", "soft",
+			 b ? b->columns[i] : f->columns[i]);
+}
+
 static void draw_bar(struct doc *d, const struct figure_bars *f, const struct figure_bar *b,
 		     const struct bars_layout *l, const struct scale *s, double y)
 {
-	double sum = 0, x = s->low;
+	double widths[SVG_SERIES], x = s->low;
 
 	draw_bar_name(d, b, l, y);
+	lay_out_parts(f, b, s, widths);
 	for (size_t i = 0; i < f->n_series; i++) {
-		double end;
-
 		if (!b->parts[i])
 			continue;
-		sum += (double)b->parts[i];
-		/* What is there can be seen. */
-		end = fmax(scale_at(s, sum), x + 1.2);
 		doc_printf(d,
 			   "<rect class=\"edge\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
 			   "height=\"%.0f\" fill=\"url(#p%u)\"/>",
-			   x, y + l->bar, end - x, l->height, f->series[i].series % SVG_SERIES);
-		x = end;
+			   x, y + l->bar, widths[i], l->height, f->series[i].series % SVG_SERIES);
+		x += widths[i];
 	}
 	if (l->above)
 		svg_text(d, SVG_WIDTH_NARROW, y + 12, "end", "soft", b->note);
+	else if (f->n_columns)
+		draw_columns(d, f, b, l, y + 12);
 	else
 		svg_text(d, l->right + 12, y + 12, "start", "soft", b->note);
 }
 
 void figure_bars(struct doc *d, const struct figure_bars *f, enum svg_form form)
 {
-	const struct bars_layout l = lay_out_bars(form);
-	const double top =
-		BARS_TOP + svg_legend_more(form, l.above ? 0 : l.left, f->series, f->n_series);
+	struct bars_layout l = lay_out_bars(form);
+	const bool columns = f->n_columns && !l.above;
+	const double top = BARS_TOP + (columns ? BARS_HEADS : 0) +
+			   svg_legend_more(form, l.above ? 0 : l.left, f->series, f->n_series);
 	const double bottom = top + (double)f->count * l.pitch + 4;
-	struct scale s = { .low = l.left, .high = l.right, .to = 1 };
+	struct scale s = { .low = l.left, .to = f->percent ? 100 : 1 };
 	double ticks[TICKS_MAX];
 	size_t n;
 
-	for (size_t i = 0; i < f->count; i++)
+	if (columns)
+		l.right = SVG_WIDTH - BARS_COLUMN * (double)f->n_columns - 2;
+	s.high = l.right;
+	for (size_t i = 0; i < f->count && !f->percent; i++)
 		s.to = fmax(s.to, bar_sum(&f->at[i], f->n_series));
 	n = ticks_linear(0, s.to, l.above ? 4 : 6, ticks);
 	svg_begin(d, form, svg_form_width(form), bottom + BARS_AXIS, f->title);
 	svg_legend(d, form, l.above ? 0 : l.left, 16, f->series, f->n_series);
-	svg_axis_x(d, form, &s, top - 6, bottom, ticks, n, TICK_COUNT, f->unit);
+	svg_axis_x(d, form, &s, top - 6, bottom, ticks, n, f->percent ? TICK_PERCENT : TICK_COUNT,
+		   f->unit);
+	if (columns)
+		draw_columns(d, f, NULL, &l, top - 10);
 	for (size_t i = 0; i < f->count; i++)
 		draw_bar(d, f, &f->at[i], &l, &s, top + (double)i * l.pitch);
 	svg_end(d);
@@ -301,8 +341,15 @@ static void draw_pairs(struct doc *d, const struct figure_matrix *f, enum svg_fo
 	n = find_pairs(f, pairs, &same);
 	make_pair_bars(b, f, pairs, n, same);
 	figure_bars(d,
-		    &(struct figure_bars){ f->title, b->unit, legend, ARRAY_SIZE(legend), b->at,
-					   b->count },
+		    &(struct figure_bars){ f->title,
+					   b->unit,
+					   legend,
+					   ARRAY_SIZE(legend),
+					   b->at,
+					   b->count,
+					   false,
+					   { NULL },
+					   0 },
 		    form);
 }
 

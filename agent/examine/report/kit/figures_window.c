@@ -212,6 +212,55 @@ void figure_windows(struct doc *d, const struct figure_window *at, size_t count,
 }
 
 /*
+ * Shares
+ */
+
+#define SHARES_HEIGHT 110
+#define SHARES_TOP    12
+
+static double highest_part(const struct figure_shares *f)
+{
+	double most = 1;
+
+	for (size_t i = 0; i < f->count; i++)
+		if (f->at[i].whole)
+			most = fmax(most, 100 * (double)f->at[i].part / (double)f->at[i].whole);
+	return fmin(1.08 * most, 100);
+}
+
+void figure_shares(struct doc *d, const struct figure_shares *f, enum svg_form form)
+{
+	const double bottom = SHARES_TOP + SHARES_HEIGHT, most = highest_part(f);
+	const struct scale x = { .to = fmax((double)f->span, 1),
+				 .low = plot_left(form),
+				 .high = plot_right(form) };
+	const struct scale y = { .to = most, .low = bottom, .high = SHARES_TOP };
+	const double width = (x.high - x.low) / (double)f->count;
+	double ticks[TICKS_MAX];
+	size_t n = ticks_linear(0, most, 4, ticks);
+
+	svg_begin(d, form, svg_form_width(form), bottom + AXIS_HEIGHT, f->title);
+	svg_axis_y(d, &y, x.low, x.high, ticks, n, TICK_PERCENT, f->of);
+	n = ticks_linear(0, (double)f->span, form == SVG_NARROW ? 3 : 8, ticks);
+	svg_axis_x(d, form, &x, SHARES_TOP, bottom, ticks, n, TICK_NS, f->unit);
+	for (size_t i = 0; i < f->count; i++) {
+		const double left = x.low + width * (double)i;
+		double share, high;
+
+		if (!f->at[i].whole)
+			continue;
+		share = 100 * (double)f->at[i].part / (double)f->at[i].whole;
+		/* None of it is a line, nothing to measure is not. */
+		high = fmin(scale_at(&y, share), bottom - 1);
+		doc_printf(d,
+			   "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+			   "height=\"%.1f\"/>",
+			   f->at[i].part ? "s1" : "s0", left + .5, high, width - 1, bottom - high);
+	}
+	svg_end(d);
+}
+
+/*
  * Curves
  */
 

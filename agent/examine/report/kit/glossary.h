@@ -150,6 +150,10 @@ X(TERM_RATING, "judged", "how it is judged",                                    
   "By the share of user pages that are safe, by the image's tables. good: 95 % or more, so at most one page in 20 "    \
   "misleads or is missing; statistics commonly accept that error rate. fair: at least half. poor: less than half, "    \
   "so more entries fail than hold. This covers all processes together: a single one can be better or worse.")          \
+X(TERM_USABLE, "usable", "usable process",                                                                             \
+  "With `ramseal read`: at most 1 % of what was captured of the process is at risk. In a flat image, as most tools "   \
+  "take it: at most 1 % is at risk or has another capture there than the one that fits the page tables. The first is " \
+  "about what can be known; the second is only about which of several captures a tool is given.")                      \
 X(TERM_METHOD, "method", "how it is measured",                                                                         \
   "agent/examine/smear/METHOD.md in ramseal's sources defines all of this in full, with its limits.")                          \
 X(TERM_GROUP_PROCESS, "", "Inside a process", "")                                                                      \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/examine/report/kit/html.h"
 
+#include "formats/base/utc.h"
+
 /* Characters of one strange text, and of a column's name. */
 #define STRANGE_MAX 300
 #define LABEL_MAX   40
@@ -10,6 +12,15 @@ void html_strange(struct doc *d, const char *text)
 	doc_put(d, "<bdi>");
 	doc_text_cut(d, text, STRANGE_MAX);
 	doc_put(d, "</bdi>");
+}
+
+void html_time(struct doc *d, uint64_t wall_ns)
+{
+	char time[UTC_RFC3339_SIZE];
+
+	utc_rfc3339(wall_ns, time);
+	doc_printf(d, "<time datetime=\"%s\" title=\"%s\">%.10s %.8s UTC</time>", time, time, time,
+		   time + 11);
 }
 
 void html_fact_begin(struct doc *d, const char *name)

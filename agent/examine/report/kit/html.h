@@ -62,6 +62,9 @@ void html_fact_begin(struct doc *d, const char *name);
 void html_fact_end(struct doc *d);
 void html_fact(struct doc *d, const char *name, const char *text);
 
+/* "2026-11-20 05:30:12 UTC", with the fractions of the second behind it on hover. */
+void html_time(struct doc *d, uint64_t wall_ns);
+
 /* Untrusted text, of bounded length, that cannot reorder what is next to it. */
 void html_strange(struct doc *d, const char *text);
 

@@ -23,7 +23,7 @@ static const char page_style[] =
 	"p,caption,figcaption,dd{overflow-wrap:anywhere}"
 	"a{color:var(--link)}a.term{text-decoration-style:dotted;text-underline-offset:.2em}"
 	"th a.term,.card a.term,figcaption a.term{color:inherit}"
-	"bdi{unicode-bidi:isolate}"
+	"bdi{unicode-bidi:isolate}ul.plain{margin:0;padding:0;list-style:none}"
 	/* What is judged: sign, word and colour. */
 	".good{color:var(--good)}.fair{color:var(--fair)}.bad{color:var(--bad)}"
 	".judged{font-weight:600}"
@@ -107,6 +107,8 @@ static const char page_style[] =
 	"padding:0}nav{display:none}section{break-inside:auto;margin:1.4rem 0}"
 	"figure,.card,.outcome,tr,dd{break-inside:avoid}svg.fig{max-height:88mm}"
 	"h2,h3,h4,caption,summary,thead,dt{break-after:avoid}.scroll{overflow:visible}"
+	".cards{grid-template-columns:repeat(auto-fit,minmax(8rem,1fr))}.slim{columns:3}"
+	".rows thead a.term{overflow-wrap:break-word}"
 	"dl{columns:2;column-gap:1.5rem;font-size:8.5pt}p,dd,figcaption{orphans:3;widows:3}"
 	".rows tbody th.wrap{min-width:6.5rem}.rows td.address{white-space:nowrap}"
 	"a{color:inherit;text-decoration:none}"
