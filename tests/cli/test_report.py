@@ -8,6 +8,7 @@ nothing through that an image says. Usage: test_report.py RAMSEAL
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -412,7 +413,7 @@ class Several(Case):
         paths = [self.container(), self.container(order='guided <x>', late=6 * SECOND)]
         page = self.page(*paths, '--label', 'a & <b>')
         self.assertEqual([s for s in page.sections if s],
-                         ['runs', 'compared', 'windows', 'verdicts', 'glossary'])
+                         ['compared', 'windows', 'verdicts', 'runs', 'glossary'])
         self.assertIn('! 0 of 2 complete and sealed', page.text(''))
         text = page.text('compared')
         self.assertIn('a & <b>', text)
@@ -424,12 +425,60 @@ class Several(Case):
             self.assertIn(f'{image["trust"]["at-risk"]:,}', text)
         self.assertEqual(page.text('runs').count('all hashes checked'), 2)
 
+    def measured(self, paths):
+        """(share at risk, median window) of each, by `smear`."""
+        found = []
+        for path in paths:
+            image = json.loads(run('smear', '--json', path).stdout)['total']['copies']['image']
+            found.append((100 * image['trust']['at-risk'] / sum(image['trust'].values()),
+                          image['window']['median_ns']))
+        return found
+
+    def test_repeated_runs_are_one_family(self):
+        """Its median and range; who did better, and by how much, is what `smear` says of each."""
+        after, runs = data.AFTER, []
+        try:
+            for changed in (4, 3, 1, 0, 4):  # entries that differ from before to after
+                data.AFTER = [data.frame(9 + i) if i < changed else entry for i, entry in enumerate(data.BEFORE)]
+                runs.append(self.container())
+        finally:
+            data.AFTER = after
+        late, quiet = [*runs[:2], runs[4]], runs[2:4]
+        labels = ['-l', 'busy', '-l', 'busy', '-l', 'quiet', '-l', 'quiet', '-l', 'busy']
+        text = self.write(*runs, *labels)
+        page = Page(text)
+        self.assertEqual(page.faults, [])
+        risks = [[risk for risk, _ in self.measured(paths)] for paths in (late, quiet)]
+        self.assertGreater(min(risks[0]), max(risks[1]))
+        worse, better = (f'{statistics.median(r):.1f} % ({min(r):.1f} % to {max(r):.1f} %)' for r in risks)
+        self.assertIn(f'quiet did better than busy: {better} of the pages are at risk, not {worse}; '
+                      'the median mapping window is ', page.text(''))
+        mixed = self.page(*runs, '-l', 'a', '-l', 'b', '-l', 'b', '-l', 'a', '-l', 'b').text('')
+        self.assertIn('No clear difference between a and b, whose runs overlap: ', mixed)
+        families, each = Tables(text).sections['compared']
+        self.assertEqual(families[:2], [['', 'busy', 'quiet'], ['runs', '3', '2']])
+        self.assertEqual(each[0], ['', 'busy', 'busy', 'quiet', 'quiet', 'busy'])
+        row, = (row for row in families if row[0] == 'at risk')
+        self.assertIn(worse, row[1])
+        self.assertIn(better, row[2])
+        curves = re.search(r'<svg class="fig wide".{1,200}Mapping windows of several acquisitions.*?</svg>', text, re.S)[0]
+        self.assertEqual([len(re.findall(f'class="line thin l{i}"', curves)) for i in range(3)], [3, 2, 0])
+        self.assertIn('busy, 3 runs: median', curves)
+
+    def test_what_is_alike_is_not_ranked(self):
+        text = self.page(*[self.container()] * 2, '-l', 'a', '-l', 'b').text('')
+        self.assertIn('No difference between a and b: 42.9 % of the pages are at risk in both', text)
+        self.assertIn('With one run of a kind it is not known how much runs differ by chance', text)
+        text = self.page(self.container(passes=[]), self.container(passes=[]), '--no-verify').text('')
+        self.assertNotIn('did better', text)
+        self.assertNotIn('difference', text)
+
     def test_with_one_that_has_no_tables(self):
         page = self.page(self.container(), self.container(passes=[]), '--no-verify')
         self.assertIn('not known', page.text('compared'))
         self.assertIn('Left out: 1', page.text('windows'))
         page = self.page(self.container(passes=[]), self.container(passes=[]), '--no-verify')
-        self.assertEqual([s for s in page.sections if s], ['runs', 'compared', 'glossary'])
+        self.assertEqual([s for s in page.sections if s], ['compared', 'runs', 'glossary'])
         self.assertNotIn('not known', page.text('compared'))
 
     def test_with_one_that_is_not_whole(self):

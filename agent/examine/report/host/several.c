@@ -6,10 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/shared/program/clock.h"
 #include "agent/examine/report/host/outcome.h"
-#include "agent/examine/report/host/pages.h"
-#include "agent/examine/report/kit/html.h"
+#include "agent/examine/report/host/several.h"
 
 static const char *text_or_not_recorded(const char *text)
 {
@@ -21,8 +19,7 @@ static const struct copy_sums *image_of(const struct report_run *r)
 	return &r->smear.total.copy[COPY_IMAGE];
 }
 
-/* How many pages its tables name. */
-static uint64_t pages_named_by_tables(const struct report_run *r)
+uint64_t compared_named(const struct report_run *r)
 {
 	uint64_t trust[TRUSTS];
 
@@ -39,19 +36,19 @@ static uint64_t pages_trusted(const struct report_run *r, enum trust t)
 }
 
 /*
- * Numbers that are compared: what a run has of each. UINT64_MAX: it is not known.
+ * Numbers that are compared: what a run has of each.
  */
 
 static uint64_t wall_time(const struct report_run *r)
 {
-	return run_wall(r) ? run_wall(r) : UINT64_MAX;
+	return run_wall(r) ? run_wall(r) : VALUE_UNKNOWN;
 }
 
 static uint64_t memory_bytes_read(const struct report_run *r)
 {
 	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 
-	return m ? run_stream_read(m) : UINT64_MAX;
+	return m ? run_stream_read(m) : VALUE_UNKNOWN;
 }
 
 static uint64_t unreadable_pages(const struct report_run *r)
@@ -66,7 +63,7 @@ static uint64_t skipped_pages(const struct report_run *r)
 
 static uint64_t if_measured(const struct report_run *r, uint64_t n)
 {
-	return r->has_smear ? n : UINT64_MAX;
+	return r->has_smear ? n : VALUE_UNKNOWN;
 }
 
 static uint64_t median(const struct report_run *r)
@@ -86,7 +83,7 @@ static uint64_t longest_window(const struct report_run *r)
 
 static uint64_t pages_named(const struct report_run *r)
 {
-	return if_measured(r, pages_named_by_tables(r));
+	return if_measured(r, compared_named(r));
 }
 
 static uint64_t safe_pages(const struct report_run *r)
@@ -104,15 +101,8 @@ static uint64_t wrong_pages(const struct report_run *r)
 	return if_measured(r, pages_trusted(r, TRUST_WRONG));
 }
 
-static const struct row {
-	enum term term;
-	const char *name;
-	uint64_t (*value)(const struct report_run *r);
-	void (*put)(struct doc *d, uint64_t n);
-	bool of_smear; /* not of runs that were not measured, or of images, which have one moment */
-	bool of_named; /* with its share of the pages that the tables name */
-} rows[] = {
-	{ TERM_WALL, "wall time", wall_time, doc_duration, false, false },
+const struct compared_row compared_rows[] = {
+	{ TERM_WALL, "wall time", wall_time, doc_span, false, false },
 	{ TERM_READ, "memory read", memory_bytes_read, doc_size, false, false },
 	{ TERM_AGAIN, "read again", run_again, doc_size, false, false },
 	{ TERM_UNREADABLE, "unreadable pages", unreadable_pages, doc_count, false, false },
@@ -125,6 +115,7 @@ static const struct row {
 	{ TERM_RISK, "at risk", at_risk, doc_count, true, true },
 	{ TERM_WRONG, "wrong", wrong_pages, doc_count, true, true },
 };
+const size_t n_compared_rows = ARRAY_SIZE(compared_rows);
 
 static void put_safe_rating(struct doc *d, const struct report_run *r)
 {
@@ -136,7 +127,7 @@ static void put_safe_rating(struct doc *d, const struct report_run *r)
 }
 
 /* Three digits, and no exponent. */
-static void put_multiple(struct doc *d, double n)
+void compared_put_multiple(struct doc *d, double n)
 {
 	doc_printf(d,
 		   n < 999.5 ? "<br> <span class=\"soft\">× %.3g</span>"
@@ -144,13 +135,13 @@ static void put_multiple(struct doc *d, double n)
 		   n);
 }
 
-static void put_compared_value(struct html_table *t, const struct row *row,
+static void put_compared_value(struct html_table *t, const struct compared_row *row,
 			       const struct report_run *r, const struct report_run *first)
 {
 	const uint64_t n = row->value(r), base = row->value(first);
 
 	html_cell(t, "n");
-	if (n == UINT64_MAX) {
+	if (n == VALUE_UNKNOWN) {
 		doc_put(t->d, row->of_smear && r->origin.still ? "not applicable" : "not known");
 		html_cell_end(t);
 		return;
@@ -159,12 +150,12 @@ static void put_compared_value(struct html_table *t, const struct row *row,
 	row->put(t->d, n);
 	if (row->of_named) {
 		doc_put(t->d, "<br> <span class=\"soft\">");
-		doc_share(t->d, n, pages_named_by_tables(r));
+		doc_share(t->d, n, compared_named(r));
 		doc_put(t->d, "</span>");
-		if (row->value == safe_pages && pages_named_by_tables(r))
+		if (row->value == safe_pages && compared_named(r))
 			put_safe_rating(t->d, r);
-	} else if (r != first && base && base != UINT64_MAX) {
-		put_multiple(t->d, (double)n / (double)base);
+	} else if (r != first && base && base != VALUE_UNKNOWN) {
+		compared_put_multiple(t->d, (double)n / (double)base);
 	}
 	doc_put(t->d, "</span>");
 	html_cell_end(t);
@@ -201,7 +192,7 @@ static void put_images_note(struct doc *d, const struct report_run *runs, size_t
 	doc_put(d, " to images: " ORIGIN_STILL_WHY ".</p>\n");
 }
 
-static void put_compared_numbers(struct doc *d, const struct report_run *runs, size_t count)
+static void put_each_run(struct doc *d, const struct report_run *runs, size_t count)
 {
 	const bool measured = any_measured(runs, count);
 	struct html_table t;
@@ -222,15 +213,33 @@ static void put_compared_numbers(struct doc *d, const struct report_run *runs, s
 		html_cell_end(&t);
 	}
 	html_row_end(&t);
-	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
-		if (rows[k].of_smear && !measured)
+	for (size_t k = 0; k < n_compared_rows; k++) {
+		if (compared_rows[k].of_smear && !measured)
 			continue;
-		put_row_head(&t, rows[k].term, rows[k].name);
+		put_row_head(&t, compared_rows[k].term, compared_rows[k].name);
 		for (size_t i = 0; i < count; i++)
-			put_compared_value(&t, &rows[k], &runs[i], runs);
+			put_compared_value(&t, &compared_rows[k], &runs[i], runs);
 		html_row_end(&t);
 	}
 	html_table_end(&t);
+}
+
+static void put_compared_numbers(struct doc *d, const struct report_run *runs, size_t count)
+{
+	_cleanup_families_ struct families f;
+
+	if (!families_find(runs, count, &f)) {
+		d->lost = true;
+		return;
+	}
+	if (families_repeat(&f)) {
+		families_put_table(d, &f, runs, any_measured(runs, count));
+		doc_put(d, "<details><summary>Each run in numbers</summary>\n");
+		put_each_run(d, runs, count);
+		doc_put(d, "</details>\n");
+	} else {
+		put_each_run(d, runs, count);
+	}
 	put_images_note(d, runs, count);
 }
 
@@ -278,7 +287,9 @@ static void put_curves(struct doc *d, const struct report_run *runs, size_t coun
 	doc_put(d, " of each page.</p>\n");
 	put_figure(d, runs, count, figure_of_curves,
 		   "The further left a line rises, the closer together entries and contents were "
-		   "read. Lines are exact at each doubling of time and straight in between.");
+		   "read. Acquisitions with the same name have the same colour and number. Lines "
+		   "are exact "
+		   "at each doubling of time and straight in between.");
 	put_figure(d, runs, count, figure_of_spread,
 		   "Acquisitions with the same name share a line.");
 	doc_put(d, "<details><summary>The same as histograms</summary>\n");
@@ -315,10 +326,6 @@ static void put_run_state(struct html_table *t, const struct report_run *r)
 
 static void put_origin(struct html_table *t, const struct report_run *r)
 {
-	char time[CLOCK_RFC3339_SIZE] = "not recorded";
-
-	if (r->identity.wall)
-		clock_rfc3339(r->identity.wall, time);
 	html_cell(t, "wrap");
 	doc_put(t->d, "<span>");
 	html_strange(t->d, r->path);
@@ -329,7 +336,12 @@ static void put_origin(struct html_table *t, const struct report_run *r)
 		html_strange(t->d, text_or_not_recorded(r->origin.host));
 	doc_put(t->d, ", ");
 	html_strange(t->d, text_or_not_recorded(run_text(r->begin, "source", "name")));
-	doc_printf(t->d, "<br>%s</span>", time);
+	doc_put(t->d, "<br>");
+	if (r->identity.wall)
+		html_time(t->d, r->identity.wall);
+	else
+		doc_put(t->d, "not recorded");
+	doc_put(t->d, "</span>");
 	html_cell_end(t);
 }
 
@@ -363,10 +375,10 @@ static const struct {
 	bool (*has)(const struct report_run *runs, size_t count); /* NULL: always */
 	void (*put)(struct doc *d, const struct report_run *runs, size_t count);
 } sections[] = {
-	{ "runs", "The acquisitions", NULL, put_compared_runs },
 	{ "compared", "Side by side", NULL, put_compared_numbers },
 	{ "windows", "Mapping windows", any_measured, put_curves },
 	{ "verdicts", "Safe, at risk, wrong", any_measured, put_verdicts },
+	{ "runs", "The acquisitions", NULL, put_compared_runs },
 	{ "glossary", "Definitions", NULL, put_glossary },
 };
 
@@ -410,6 +422,16 @@ static void put_outcome_of_runs(struct doc *d, const struct report_run *runs, si
 	doc_put(d, "</div>\n");
 }
 
+static void put_who_did_better(struct doc *d, const struct report_run *runs, size_t count)
+{
+	_cleanup_families_ struct families f;
+
+	if (families_find(runs, count, &f))
+		families_put_sentence(d, &f, runs);
+	else
+		d->lost = true;
+}
+
 void page_of_several(struct doc *d, const struct report_run *runs, size_t count)
 {
 	page_begin(d, "Memory acquisitions compared", NULL,
@@ -418,6 +440,7 @@ void page_of_several(struct doc *d, const struct report_run *runs, size_t count)
 	doc_count(d, count);
 	doc_put(d, " memory acquisitions compared</h1>\n");
 	put_outcome_of_runs(d, runs, count);
+	put_who_did_better(d, runs, count);
 	doc_put(d, "<nav aria-label=\"Sections\">");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		if (is_section_of_several(i, runs, count))

@@ -261,136 +261,8 @@ void figure_shares(struct doc *d, const struct figure_shares *f, enum svg_form f
 }
 
 /*
- * Curves
+ * Names
  */
-
-#define CURVES_HEIGHT 300
-
-static void draw_curve(struct doc *d, const struct window_summary *w, unsigned series,
-		       const struct scale *x, const struct scale *y)
-{
-	uint64_t sum = 0;
-	bool begun = false;
-
-	if (!w->pages)
-		return;
-	doc_printf(d, "<path class=\"line l%u\" stroke-dasharray=\"%s\" d=\"", series % SVG_SERIES,
-		   svg_dash(series));
-	for (int k = 0; k < WINDOW_OCTAVES && sum < w->pages; k++) {
-		if (!begun && w->octave[k])
-			doc_printf(d, "M%.1f %.1f", scale_at(x, ldexp(1, k)), scale_at(y, 0));
-		begun = begun || w->octave[k];
-		sum += w->octave[k];
-		if (begun)
-			doc_printf(d, "L%.1f %.1f", scale_at(x, ldexp(1, k + 1)),
-				   scale_at(y, 100 * (double)sum / (double)w->pages));
-	}
-	doc_printf(d, "H%.1f\"/>", x->high);
-}
-
-/* The time that so many percent do not exceed, as the curve has it. */
-static double curve_at(const struct window_summary *w, double percent, const struct scale *x)
-{
-	const double wanted = percent / 100 * (double)w->pages;
-	double sum = 0, left, right;
-	int k = 0;
-
-	while (k < WINDOW_OCTAVES - 1 && sum + (double)w->octave[k] < wanted)
-		sum += (double)w->octave[k++];
-	left = scale_at(x, ldexp(1, k));
-	right = scale_at(x, ldexp(1, k + 1));
-	return left + (right - left) * (wanted - sum) / fmax((double)w->octave[k], 1);
-}
-
-/* The number of a curve, on it; each at a height of its own, so that no two can meet. */
-static void number_curve(struct doc *d, const struct figure_window *at, size_t i, size_t count,
-			 const struct scale *x, const struct scale *y)
-{
-	const double percent = count > 1 ? 15 + 70 * (double)i / (double)(count - 1) : 50;
-	char text[NUMBER_MAX];
-
-	if (!at[i].w->pages)
-		return;
-	number_count(i + 1, text);
-	svg_text(d, curve_at(at[i].w, percent, x), scale_at(y, percent) + 4, "middle",
-		 "strong halo", text);
-}
-
-/* On a small screen, what it says of a curve has a line of its own. */
-static double curve_pitch(enum svg_form form)
-{
-	return form == SVG_NARROW ? 36 : 18;
-}
-
-static void curve_legend(struct doc *d, const struct figure_window *f, unsigned series, double y,
-			 enum svg_form form)
-{
-	const bool narrow = form == SVG_NARROW;
-	const double left = narrow ? 0 : plot_left(form);
-	char median[NUMBER_MAX], p95[NUMBER_MAX], text[200];
-
-	number_duration(f->w->median, median);
-	number_duration(f->w->p95, p95);
-	snprintf(text, sizeof(text), "median %s, 95 %% %s", median, p95);
-	doc_printf(d,
-		   "<path class=\"line l%u\" stroke-dasharray=\"%s\" d=\"M%.0f %.1fh46\"/>"
-		   "<text class=\"strong\" x=\"%.0f\" y=\"%.1f\">%u</text>"
-		   "<text x=\"%.0f\" y=\"%.1f\">",
-		   series % SVG_SERIES, svg_dash(series), left, y - 4, left + 56, y, series + 1,
-		   left + 78, y);
-	doc_text_cut(d, f->name, svg_fit(f->name, 48, 12, narrow ? 300 : 480));
-	if (narrow)
-		doc_printf(d, "</text><text class=\"soft\" x=\"%.0f\" y=\"%.1f\">", left + 78,
-			   y + 16);
-	else
-		doc_put(d, ": ");
-	doc_text(d, f->w->pages ? text : "nothing to measure");
-	doc_put(d, "</text>");
-}
-
-void figure_curves(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form)
-{
-	static const double shares[] = { 0, 25, 50, 75, 95, 100 };
-	const double pitch = curve_pitch(form);
-	const double top = 24 + pitch * (double)count, bottom = top + CURVES_HEIGHT;
-	const struct scale x = window_scale(at, count, form);
-	const struct scale y = { .to = 100, .low = bottom, .high = top };
-	double ticks[TICKS_MAX];
-	const size_t n = ticks_decades(x.from, x.to, ticks);
-
-	svg_begin(d, form, svg_form_width(form), bottom + AXIS_HEIGHT,
-		  "Mapping windows of several acquisitions");
-	for (size_t i = 0; i < count; i++)
-		curve_legend(d, &at[i], (unsigned)i, 16 + pitch * (double)i, form);
-	svg_axis_y(d, &y, x.low, x.high, shares, ARRAY_SIZE(shares), TICK_PERCENT,
-		   "pages with at most that window");
-	svg_axis_x(d, form, &x, top, bottom, ticks, n, TICK_NS, "mapping window (logarithmic)");
-	for (size_t i = 0; i < count; i++)
-		draw_curve(d, at[i].w, (unsigned)i, &x, &y);
-	for (size_t i = 0; i < count; i++)
-		number_curve(d, at, i, count, &x, &y);
-	svg_end(d);
-}
-
-/*
- * The spread
- */
-
-#define SPREAD_TOP 34 /* the legend */
-
-enum spread_mark { SPREAD_MEDIAN, SPREAD_P95, SPREAD_MAX, SPREAD_MARKS };
-
-/* A disc, a square on its corner and an upright line: told apart without colour. */
-static void draw_spread_mark(struct doc *d, enum spread_mark mark, double x, double y)
-{
-	if (mark == SPREAD_MEDIAN)
-		doc_printf(d, "<circle class=\"s0 edge\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>", x, y);
-	else if (mark == SPREAD_P95)
-		doc_printf(d, "<path class=\"s1 edge\" d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\"/>", x,
-			   y - 6);
-	else
-		doc_printf(d, "<path class=\"line l2\" d=\"M%.1f %.1fv12\"/>", x, y - 6);
-}
 
 /* What is drawn of, as far as lines go: each begins with its name. */
 struct named {
@@ -434,6 +306,188 @@ static size_t lines_of(const struct named *n, size_t count)
 	for (size_t i = 0; i < count; i++)
 		lines = MAX(lines, row_line_of(n, i) + 1);
 	return lines;
+}
+
+/*
+ * Curves
+ */
+
+#define CURVES_HEIGHT 300
+
+static void draw_curve(struct doc *d, const struct window_summary *w, unsigned series, bool thin,
+		       const struct scale *x, const struct scale *y)
+{
+	uint64_t sum = 0;
+	bool begun = false;
+
+	if (!w->pages)
+		return;
+	doc_printf(d, "<path class=\"line%s l%u\" stroke-dasharray=\"%s\" d=\"",
+		   thin ? " thin" : "", series % SVG_SERIES, svg_dash(series));
+	for (int k = 0; k < WINDOW_OCTAVES && sum < w->pages; k++) {
+		if (!begun && w->octave[k])
+			doc_printf(d, "M%.1f %.1f", scale_at(x, ldexp(1, k)), scale_at(y, 0));
+		begun = begun || w->octave[k];
+		sum += w->octave[k];
+		if (begun)
+			doc_printf(d, "L%.1f %.1f", scale_at(x, ldexp(1, k + 1)),
+				   scale_at(y, 100 * (double)sum / (double)w->pages));
+	}
+	doc_printf(d, "H%.1f\"/>", x->high);
+}
+
+/* The time that so many percent do not exceed, as the curve has it. */
+static double curve_at(const struct window_summary *w, double percent, const struct scale *x)
+{
+	const double wanted = percent / 100 * (double)w->pages;
+	double sum = 0, left, right;
+	int k = 0;
+
+	while (k < WINDOW_OCTAVES - 1 && sum + (double)w->octave[k] < wanted)
+		sum += (double)w->octave[k++];
+	left = scale_at(x, ldexp(1, k));
+	right = scale_at(x, ldexp(1, k + 1));
+	return left + (right - left) * (wanted - sum) / fmax((double)w->octave[k], 1);
+}
+
+/* The number of a family, on its first curve; each at a height of its own, so that none meet. */
+static void number_curve(struct doc *d, const struct window_summary *w, size_t line, size_t lines,
+			 const struct scale *x, const struct scale *y)
+{
+	const double percent = lines > 1 ? 15 + 70 * (double)line / (double)(lines - 1) : 50;
+	char text[NUMBER_MAX];
+
+	if (!w->pages)
+		return;
+	number_count(line + 1, text);
+	svg_text(d, curve_at(w, percent, x), scale_at(y, percent) + 4, "middle", "strong halo",
+		 text);
+}
+
+/* On a small screen, what it says of a curve has a line of its own. */
+static double curve_pitch(enum svg_form form)
+{
+	return form == SVG_NARROW ? 36 : 18;
+}
+
+/* Of all curves with that name: the smallest and the largest. */
+struct curve_span {
+	size_t runs, measured;
+	uint64_t median[2], p95[2];
+};
+
+static struct curve_span curve_span_of(const struct figure_window *at, size_t count, size_t first)
+{
+	struct curve_span s = { .median = { UINT64_MAX }, .p95 = { UINT64_MAX } };
+
+	for (size_t i = first; i < count; i++) {
+		if (strcmp(at[i].name, at[first].name) != 0)
+			continue;
+		s.runs++;
+		if (!at[i].w->pages)
+			continue;
+		s.measured++;
+		s.median[0] = MIN(s.median[0], at[i].w->median);
+		s.median[1] = MAX(s.median[1], at[i].w->median);
+		s.p95[0] = MIN(s.p95[0], at[i].w->p95);
+		s.p95[1] = MAX(s.p95[1], at[i].w->p95);
+	}
+	return s;
+}
+
+/* "1.1 ms", or "1.1 ms to 1.2 ms". */
+static void span_text(const uint64_t of[static 2], char ret[static 2 * NUMBER_MAX])
+{
+	char low[NUMBER_MAX], high[NUMBER_MAX];
+
+	number_duration(of[0], low);
+	number_duration(of[1], high);
+	if (!strcmp(low, high))
+		snprintf(ret, 2 * NUMBER_MAX, "%s", low);
+	else
+		snprintf(ret, 2 * NUMBER_MAX, "%.34s to %.34s", low, high);
+}
+
+static void curve_legend(struct doc *d, const struct figure_window *at, size_t count, size_t first,
+			 unsigned line, double y, enum svg_form form)
+{
+	const struct curve_span s = curve_span_of(at, count, first);
+	const bool narrow = form == SVG_NARROW;
+	const double left = narrow ? 0 : plot_left(form);
+	char median[2 * NUMBER_MAX], p95[2 * NUMBER_MAX], text[4 * NUMBER_MAX + 40];
+
+	span_text(s.median, median);
+	span_text(s.p95, p95);
+	snprintf(text, sizeof(text), "median %s, 95 %% %s", median, p95);
+	doc_printf(d,
+		   "<path class=\"line l%u\" stroke-dasharray=\"%s\" d=\"M%.0f %.1fh46\"/>"
+		   "<text class=\"strong\" x=\"%.0f\" y=\"%.1f\">%u</text>"
+		   "<text x=\"%.0f\" y=\"%.1f\">",
+		   line % SVG_SERIES, svg_dash(line), left, y - 4, left + 56, y, line + 1,
+		   left + 78, y);
+	doc_text_cut(d, at[first].name,
+		     svg_fit(at[first].name, 48, 12,
+			     narrow       ? 220
+			     : s.runs > 1 ? 260
+					  : 480));
+	if (s.runs > 1)
+		doc_printf(d, ", %zu runs", s.runs);
+	if (narrow)
+		doc_printf(d, "</text><text class=\"soft\" x=\"%.0f\" y=\"%.1f\">",
+			   s.runs > 1 ? left : left + 78, y + 16);
+	else
+		doc_put(d, ": ");
+	doc_text(d, s.measured ? text : "nothing to measure");
+	doc_put(d, "</text>");
+}
+
+void figure_curves(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form)
+{
+	static const double shares[] = { 0, 25, 50, 75, 95, 100 };
+	const struct named names = { at, sizeof(*at) };
+	const size_t lines = lines_of(&names, count);
+	const double pitch = curve_pitch(form);
+	const double top = 24 + pitch * (double)lines, bottom = top + CURVES_HEIGHT;
+	const struct scale x = window_scale(at, count, form);
+	const struct scale y = { .to = 100, .low = bottom, .high = top };
+	double ticks[TICKS_MAX];
+	const size_t n = ticks_decades(x.from, x.to, ticks);
+
+	svg_begin(d, form, svg_form_width(form), bottom + AXIS_HEIGHT,
+		  "Mapping windows of several acquisitions");
+	for (size_t i = 0; i < count; i++)
+		if (first_of_name(&names, i) == i)
+			curve_legend(d, at, count, i, (unsigned)row_line_of(&names, i),
+				     16 + pitch * (double)row_line_of(&names, i), form);
+	svg_axis_y(d, &y, x.low, x.high, shares, ARRAY_SIZE(shares), TICK_PERCENT,
+		   "pages with at most that window");
+	svg_axis_x(d, form, &x, top, bottom, ticks, n, TICK_NS, "mapping window (logarithmic)");
+	for (size_t i = 0; i < count; i++)
+		draw_curve(d, at[i].w, (unsigned)row_line_of(&names, i), lines < count, &x, &y);
+	for (size_t i = 0; i < count; i++)
+		if (first_of_name(&names, i) == i)
+			number_curve(d, at[i].w, row_line_of(&names, i), lines, &x, &y);
+	svg_end(d);
+}
+
+/*
+ * The spread
+ */
+
+#define SPREAD_TOP 34 /* the legend */
+
+enum spread_mark { SPREAD_MEDIAN, SPREAD_P95, SPREAD_MAX, SPREAD_MARKS };
+
+/* A disc, a square on its corner and an upright line: told apart without colour. */
+static void draw_spread_mark(struct doc *d, enum spread_mark mark, double x, double y)
+{
+	if (mark == SPREAD_MEDIAN)
+		doc_printf(d, "<circle class=\"s0 edge\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>", x, y);
+	else if (mark == SPREAD_P95)
+		doc_printf(d, "<path class=\"s1 edge\" d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\"/>", x,
+			   y - 6);
+	else
+		doc_printf(d, "<path class=\"line l2\" d=\"M%.1f %.1fv12\"/>", x, y - 6);
 }
 
 /* On a small screen a name stands above its line. */

@@ -32,6 +32,7 @@ static const char page_style[] =
 	".outcome p{color:var(--ink);margin:.2rem 0}"
 	".outcome .headline{font-size:1.75rem;line-height:1.25;margin:0 0 .3rem}"
 	".outcome .headline .judged{font-weight:700}"
+	".verdict{font-size:1.1rem;margin:1rem 0 .3rem}"
 	".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(10rem,1fr));gap:.75rem;"
 	"margin:.75rem 0 0}"
 	".card{background:var(--panel);border:1px solid var(--grid);border-radius:.4rem;"
@@ -93,6 +94,7 @@ static const char page_style[] =
 	".rows td.wrap,.rows td.mono{display:block;text-align:left}"
 	".rows td.wrap::before,.rows td.mono::before{display:block;max-width:none}"
 	".rows td.n br{display:none}.rows td.n .soft,.rows td.n .judged{margin-left:.5em}"
+	".rows td.spread br{display:inline}"
 	/* What a row of a brief table says is one paragraph. */
 	".brief .rows td,.brief .rows "
 	"td[data-column]{display:inline;text-align:left;font-size:.9rem}"

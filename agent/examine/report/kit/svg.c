@@ -39,7 +39,7 @@ const char svg_style[] =
 	"svg .l0{stroke:var(--s0)}svg .l1{stroke:var(--s1)}svg .l2{stroke:var(--s2)}"
 	"svg .l3{stroke:var(--s3)}svg .l4{stroke:var(--s4)}svg .l5{stroke:var(--s5)}"
 	"svg .l6{stroke:var(--ink)}svg .l7{stroke:var(--s7)}"
-	"svg .line{fill:none;stroke-width:2.2;stroke-linejoin:round}";
+	"svg .line{fill:none;stroke-width:2.2;stroke-linejoin:round}svg .thin{stroke-width:1.3}";
 
 /* What is drawn over the colour of each series; the first one is plain. */
 static const char *const patterns[SVG_SERIES] = {
