@@ -72,8 +72,9 @@ void kpageflags_close(struct kpageflags *f)
  * Pages and PFNs are ours here, of 4 KiB each: those that lie in one page of the kernel's share its
  * flags.
  *
- * Flags of `n` pages, ENTRIES at most, of which the file has `*has`. It ends behind the last page that the kernel
- * knows (max_pfn): what /proc/iomem names beyond it has no page. False if the read failed.
+ * Flags of `n` pages, ENTRIES at most, of which the file has `*has`. It ends behind the last page
+ * that the kernel knows (max_pfn): what /proc/iomem names beyond it has no page. False if the read
+ * failed.
  */
 static bool read_known_flags(const struct kpageflags *f, uint64_t pfn, uint64_t *flags, size_t n,
 			     size_t *has)
@@ -148,14 +149,18 @@ struct sample {
 static bool block_is_torn(const struct kpageflags *f, uint64_t pfn)
 {
 #ifdef __x86_64__ /* ARM64 had holes of pages until 5.14 */
-	uint64_t flags[SUBSECTION_PAGES];
-	size_t has, missing = 0;
+	const uint64_t first = pfn & ~(SUBSECTION_PAGES - 1);
+	uint64_t flags[ENTRIES];
+	size_t all = 0, missing = 0, has = ENTRIES;
 
-	if (!read_known_flags(f, pfn & ~(SUBSECTION_PAGES - 1), flags, SUBSECTION_PAGES, &has))
-		return false;
-	for (size_t i = 0; i < has; i++)
-		missing += flags[i] == KPF_NOPAGE;
-	return missing && missing < has;
+	for (uint64_t at = 0; at < SUBSECTION_PAGES && has == ENTRIES; at += ENTRIES) {
+		if (!read_known_flags(f, first + at, flags, ENTRIES, &has))
+			return false;
+		for (size_t i = 0; i < has; i++)
+			missing += flags[i] == KPF_NOPAGE;
+		all += has;
+	}
+	return missing && missing < all;
 #else
 	return false;
 #endif

@@ -576,11 +576,11 @@ class Stopped(Case):
                             ["check"]):
                 with self.subTest(signal=name, command=command):
                     process = subprocess.Popen([RAMSEAL, *command, "--source", "file:" + self.source],
-                                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                     while process.poll() is None and self.bytes_read(process) < self.STARTED:
                         time.sleep(0.01)
                     process.send_signal(signal.Signals[name])
-                    said = process.communicate(timeout=900)[1]
+                    said = "".join(process.communicate(timeout=900))
                     self.assertEqual(process.returncode, 8, said)
                     self.assertIn(f"source: interrupted by {name} while it was opened\n", said)
                     self.assertEqual(os.listdir(self.dir), ["source"])

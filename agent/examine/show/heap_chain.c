@@ -8,6 +8,7 @@
 #include "agent/examine/show/heap_find.h"
 #include "agent/examine/show/heap_roots.h"
 #include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
@@ -350,7 +351,7 @@ static enum status tell_chain(struct block_printer *p, const struct chain *c, st
 		return st;
 	chain_end_text(c, text, sizeof(text));
 	if (!p->json)
-		printf("%s\n", text);
+		lines_print(stdout, 4, "%s", text);
 	log_result_with(JSON_FIELDS(field_text("ends", chain_end_names[c->end]),
 				    field_u64("pages_searched", c->pages),
 				    field_u64("pages_lost", c->lost)),

@@ -9,6 +9,7 @@
 #include "agent/examine/show/block_window.h"
 #include "agent/examine/show/heap_roots.h"
 #include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
 #include "formats/base/bytes.h"
@@ -20,8 +21,9 @@ static void put_outside(const struct heap_session *s, uint64_t at)
 	char place[HEAP_PLACE_TEXT];
 
 	heap_place_text(s, at, place);
-	printf("0x%012" PRIx64 "  in no known allocation%s%s\n", at,
-	       modules_at(&s->modules, at) ? "; " : "", modules_at(&s->modules, at) ? place : "");
+	lines_print(stdout, 4, "0x%012" PRIx64 "  in no known allocation%s%s", at,
+		    modules_at(&s->modules, at) ? "; " : "",
+		    modules_at(&s->modules, at) ? place : "");
 }
 
 #define WINDOW_BEFORE 32 /* bytes that --referrers shows in front of a reference */
@@ -34,9 +36,10 @@ static void put_place(struct block_printer *p, const struct block_list *l,
 	char heap[HEAP_NAME_TEXT];
 
 	heap_name_text(heaps_at(p->session->heaps, a->heap), heap);
-	printf("0x%012" PRIx64 "  %" PRIu64 " bytes into %s of %" PRIu64 " bytes at 0x%" PRIx64
-	       ", %s\n",
-	       at, at - a->address, block_noun(a), block_bytes(a), a->address, heap);
+	lines_print(stdout, 4,
+		    "0x%012" PRIx64 "  %" PRIu64 " bytes into %s of %" PRIu64 " bytes at 0x%" PRIx64
+		    ", %s",
+		    at, at - a->address, block_noun(a), block_bytes(a), a->address, heap);
 	if (!p->windows)
 		return;
 	block_window_around(&w, at, WINDOW_BEFORE, WINDOW_BYTES);
