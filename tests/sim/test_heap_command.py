@@ -286,11 +286,11 @@ class Heap(HeapCase):
         self.assertEqual(set(linked.values()), {'block'})
         lines = self.ask(1148, '--dns').splitlines()
         self.assertEqual(lines[0], '14 DNS records, 0 names without one; table 0x51012f0')
-        at = lines.index('www.example.com                  0x000005101f60 table       -')
+        at = lines.index('www.example.com              0x000005101f60 table      -')
         self.assertEqual(lines[at + 1:at + 3], [
-            '. www.example.com                0x000001244fc0 CNAME    3600 front.cdn.example.net',
-            '. front.cdn.example.net          0x0000011e2b30 A        3600 192.0.0.10'])
-        self.assertEqual(sum(line.endswith(' table       -') for line in lines), 13)
+            '. www.example.com            0x000001244fc0 CNAME   3600 front.cdn.example.net',
+            '. front.cdn.example.net      0x0000011e2b30 A       3600 192.0.0.10'])
+        self.assertEqual(sum(line.endswith(' table      -') for line in lines), 13)
         self.assertEqual(sum(line.startswith('. ') for line in lines), 14)
 
     def leaks(self, pid, codes=(0,)):

@@ -3,7 +3,9 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/shared/program/terminal.h"
 #include "formats/base/bytes.h"
 #include "formats/base/page.h"
 
@@ -51,6 +53,11 @@ void word_note_text(const struct heap_session *s, const struct block_list *l,
 		heap_place_text(s, word, place);
 		snprintf(ret, WORD_NOTE_TEXT, "%s", place);
 	}
+}
+
+bool line_has_room(size_t columns)
+{
+	return !isatty(STDOUT_FILENO) || columns <= terminal_columns(STDOUT_FILENO);
 }
 
 /*

@@ -35,6 +35,9 @@ void memory_part_read(const struct heap_session *s, uint64_t va, uint64_t size,
 		      struct memory_part *ret);
 bool memory_part_is_lost(const struct memory_part *m, size_t at);
 
+/* False: stdout is a terminal, and a line of so many columns does not fit. */
+bool line_has_room(size_t columns);
+
 /* The first bytes of a block. */
 void block_head_read(const struct heap_session *s, const struct heap_allocation *a,
 		     struct memory_part *ret);

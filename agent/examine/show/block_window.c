@@ -3,10 +3,8 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/examine/show/block_content.h"
-#include "agent/shared/program/terminal.h"
 #include "formats/base/bytes.h"
 
 #define EXTENDED           5 /* last byte before a block that is not directly behind its header */
@@ -43,11 +41,9 @@ void block_window_around(struct block_window *w, uint64_t va, uint64_t before, u
 /* What is wider than a terminal stands below. */
 static void put_note(int column, const char *note)
 {
-	const bool fits = !isatty(STDOUT_FILENO) ||
-			  (size_t)column + strlen(note) + 3 < terminal_columns(STDOUT_FILENO);
-
 	if (*note)
-		printf(fits ? "  %s" : "\n        %s", note);
+		printf(line_has_room((size_t)column + 2 + strlen(note)) ? "  %s" : "\n        %s",
+		       note);
 	putchar('\n');
 }
 
@@ -184,8 +180,8 @@ void block_window_print_header(const struct block_window *w)
 	for (size_t at = 0; at < size; at += word_of_window(w))
 		put_word_line(w, &m, at, (int64_t)at - (int64_t)size, "header");
 	if (read_header_facts(w, &m, &f))
-		printf("  decoded: %" PRIu64 " bytes with the header, flags 0x%02x, unused %u, "
-		       "block before %" PRIu64 "; sum %s\n",
+		printf("  decoded: size %" PRIu64 ", flags 0x%02x, unused %u, size before %" PRIu64
+		       "; sum %s\n",
 		       f.size, f.flags, f.unused, f.previous, f.sum_fits ? "right" : "wrong");
 }
 

@@ -309,9 +309,7 @@ static void chain_end_text(const struct chain *c, char *ret, size_t size)
 		snprintf(ret, size, "memory of no heap, module or stack");
 		break;
 	case CHAIN_CYCLE:
-		snprintf(ret, size,
-			 "a cycle: the word at 0x%" PRIx64
-			 ", in a block above, refers to it; nothing leads further",
+		snprintf(ret, size, "a cycle: 0x%" PRIx64 ", in a block above, refers to it again",
 			 c->cycle);
 		break;
 	case CHAIN_LIMIT:

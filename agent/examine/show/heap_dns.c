@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/examine/heap/dns/cache.h"
+#include "agent/examine/show/block_content.h"
 #include "formats/base/array.h"
 
 static const char *const linked_names[] = {
@@ -182,6 +183,8 @@ static enum status make_dns_tree(const struct dns_list *x, struct dns_tree *ret,
 	return ST_OK;
 }
 
+#define DNS_NAME_WIDTH 28
+
 /* What there is to say of a block beside that it is in use and safe. */
 static void put_dns_remarks(const struct dns_list *x, const struct heap_allocation *a,
 			    const char *linked)
@@ -214,12 +217,16 @@ static void put_dns_record(const struct dns_list *x, struct dns_row *row, bool b
 {
 	const struct dns_found *f = row->found;
 	struct dns_record r;
+	int n;
 
 	row->told = true;
 	if (!dns_cache_record(&x->sources, f, &r))
 		return;
-	printf("%s%-*s 0x%012" PRIx64 " %-5s %7" PRIu32 " %s", below ? ". " : "", below ? 30 : 32,
-	       r.name, f->block->address, dns_type_name(r.type), r.ttl, *r.data ? r.data : "?");
+	n = printf("%s%-*s 0x%012" PRIx64 " %-5s %6" PRIu32, below ? ". " : "",
+		   below ? DNS_NAME_WIDTH - 2 : DNS_NAME_WIDTH, r.name, f->block->address,
+		   dns_type_name(r.type), r.ttl);
+	printf("%s%s", line_has_room((size_t)n + 1 + strlen(r.data)) ? " " : "\n    ",
+	       *r.data ? r.data : "?");
 	put_dns_remarks(x, f->block, f->entry || below ? NULL : linked_remarks[f->linked]);
 }
 
@@ -229,7 +236,7 @@ static void put_dns_entry(const struct dns_list *x, const struct dns_row *row)
 
 	if (!dns_cache_entry_name(&x->sources, &x->cache, row->entry, name))
 		snprintf(name, sizeof(name), "?");
-	printf("%-32s 0x%012" PRIx64 " %-5s %7s%s", name, row->entry->address,
+	printf("%-*s 0x%012" PRIx64 " %-5s %6s%s", DNS_NAME_WIDTH, name, row->entry->address,
 	       row->in_table ? "table" : "entry", "-", row->found ? "" : " no record");
 	put_dns_remarks(x, row->entry, NULL);
 }
@@ -259,7 +266,8 @@ static enum status print_dns_tree(const struct dns_list *x, struct err *e)
 		       c->unanswered_count == 1 ? "" : "s", c->table->address);
 	putchar('\n');
 	if (t.count)
-		printf("%-32s %-14s %-5s %7s %s\n", "name", "address", "type", "ttl", "data");
+		printf("%-*s %-14s %-5s %6s %s\n", DNS_NAME_WIDTH, "name", "address", "type", "ttl",
+		       "data");
 	for (size_t i = 0, end; i < t.count; i = end) {
 		if (t.rows[i].entry)
 			put_dns_entry(x, &t.rows[i]);

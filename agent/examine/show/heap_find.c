@@ -33,13 +33,10 @@ static void put_place(struct block_printer *p, const struct block_list *l,
 		      const struct heap_allocation *a, uint64_t at)
 {
 	struct block_window w = { .session = p->session, .list = l, .block = a };
-	char heap[HEAP_NAME_TEXT];
+	char note[WORD_NOTE_TEXT];
 
-	heap_name_text(heaps_at(p->session->heaps, a->heap), heap);
-	lines_print(stdout, 4,
-		    "0x%012" PRIx64 "  %" PRIu64 " bytes into %s of %" PRIu64 " bytes at 0x%" PRIx64
-		    ", %s",
-		    at, at - a->address, block_noun(a), block_bytes(a), a->address, heap);
+	word_note_text(p->session, l, NULL, at, note);
+	lines_print(stdout, 4, "0x%012" PRIx64 "  %s", at, note);
 	if (!p->windows)
 		return;
 	block_window_around(&w, at, WINDOW_BEFORE, WINDOW_BYTES);

@@ -2,6 +2,7 @@
 #include "agent/examine/show/heap_show.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "agent/examine/show/block_content.h"
 #include "agent/examine/show/block_window.h"
@@ -41,14 +42,17 @@ static void show_block(struct block_printer *p, const struct block_window *w,
 	const struct heap_allocation *a = w->block;
 	char from[BLOCK_FROM_TEXT];
 	struct block_worth worth;
+	int n;
 
 	block_judge(p, a, &worth);
 	printf("0x%" PRIx64 " is %" PRIu64 " bytes into %s of %" PRIu64 " bytes at 0x%" PRIx64 "\n",
 	       o->va, o->va - a->address, block_noun(a), block_bytes(a), a->address);
 	block_from_text(&worth, from);
-	printf("heap 0x%" PRIx64 ", %s, within 0x%" PRIx64 "; %s; bytes: %s\n",
-	       heaps_at(p->session->heaps, a->heap)->address, heap_place_name(a->place),
-	       a->container, worth.trust, from);
+	n = printf("heap 0x%" PRIx64 ", %s, within 0x%" PRIx64 "; %s;",
+		   heaps_at(p->session->heaps, a->heap)->address, heap_place_name(a->place),
+		   a->container, worth.trust);
+	printf("%sbytes: %s\n",
+	       line_has_room((size_t)n + sizeof(" bytes:") + strlen(from)) ? " " : "\n  ", from);
 	put_trace(w);
 	if (o->header)
 		block_window_print_header(w);
