@@ -52,8 +52,8 @@ static void why_missing(const struct smear *s, char *ret, size_t size)
 			 all - most);
 }
 
-static void put_trust(const struct short_text *t, const char *label, uint64_t pages, uint64_t all,
-		      const char *what, const char *why)
+static void put_short_trust(const struct short_text *t, const char *label, uint64_t pages,
+			    uint64_t all, const char *what, const char *why)
 {
 	char share[16];
 
@@ -61,7 +61,7 @@ static void put_trust(const struct short_text *t, const char *label, uint64_t pa
 	put_short(t, ROW_INDENT, "  %-8s %8s %10" PRIu64 "  %s%s", label, share, pages, what, why);
 }
 
-static void put_verdict(const struct short_text *t)
+static void put_short_verdict(const struct short_text *t)
 {
 	const struct smear *s = t->s;
 	uint64_t trust[TRUSTS], sum;
@@ -74,9 +74,9 @@ static void put_verdict(const struct short_text *t)
 	why_missing(s, why, sizeof(why));
 	put_short(t, 2, "User pages of %zu process%s that lived, by the image's own page tables:",
 		  a.processes, a.processes == 1 ? "" : "es");
-	put_trust(t, "safe", trust[TRUST_SAFE], sum, "certainly belong there", "");
-	put_trust(t, "at risk", trust[TRUST_AT_RISK], sum, "may hold something else", "");
-	put_trust(t, "wrong", trust[TRUST_WRONG], sum, "not in this container", why);
+	put_short_trust(t, "safe", trust[TRUST_SAFE], sum, "certainly belong there", "");
+	put_short_trust(t, "at risk", trust[TRUST_AT_RISK], sum, "may hold something else", "");
+	put_short_trust(t, "wrong", trust[TRUST_WRONG], sum, "not in this container", why);
 }
 
 static void add_doubt(char *list, size_t size, bool is, const char *text)
@@ -88,7 +88,7 @@ static void add_doubt(char *list, size_t size, bool is, const char *text)
 }
 
 /* What is in doubt; why is in the full text. */
-static void put_doubts(const struct short_text *t)
+static void put_short_doubts(const struct short_text *t)
 {
 	const struct smear *s = t->s;
 	const struct smear_space *all = &s->total;
@@ -111,7 +111,7 @@ static void put_doubts(const struct short_text *t)
 		put_short(t, ROW_INDENT, "in doubt    %s", list);
 }
 
-static void put_advice(const struct short_text *t)
+static void put_short_advice(const struct short_text *t)
 {
 	struct smear_advice a;
 	char risk[64] = "", older[80] = "";
@@ -150,10 +150,10 @@ void smear_print_short(const struct smear *s, FILE *out)
 		smear_sentence(s, COPY_IMAGE, sentence);
 		put_short(&t, 0, "%s", sentence);
 	} else {
-		put_verdict(&t);
+		put_short_verdict(&t);
 	}
-	put_doubts(&t);
-	put_advice(&t);
+	put_short_doubts(&t);
+	put_short_advice(&t);
 	put_short(&t, ROW_INDENT,
 		  "more        --full: copies, states, reasons, the worst processes");
 }
