@@ -159,7 +159,7 @@ class Broken(Case):
         other.content, other.etag, other.committed = b'old', '"1"', {'b3RoZXI=': b'old'}
         self.store.faults.answers = [('comp=blocklist', 500, 'OperationTimedOut', ())]
         self.blobs['x'] = other
-        self.refused('exists; --force replaces it', 6, self.acquire(to=self.url('x')))
+        self.refused('exists; choose another name, or --force replaces it', 6, self.acquire(to=self.url('x')))
         self.assertEqual(self.blobs['x'].content, b'old')
 
     def test_what_is_refused_at_the_beginning(self):

@@ -38,7 +38,7 @@ class Google(Case):
 
     def test_nothing_is_replaced_unless_that_is_asked_for(self):
         self.objects['x'] = b'old'
-        self.refused('exists; --force replaces it', 6, self.acquire(to='gs://evidence/x'))
+        self.refused('exists; choose another name, or --force replaces it', 6, self.acquire(to='gs://evidence/x'))
         self.store.faults.answers = [('^HEAD', 404, '', ())]  # it came meanwhile
         self.refused("exists.*'ramseal upload --finish' with this address", 6, self.acquire(to='gs://evidence/x'))
         self.assertEqual(self.objects['x'], b'old')

@@ -81,7 +81,7 @@ class Store(unittest.TestCase):
         done = self.acquire('s3://evidence/a b/mem.rsz')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.content('a b/mem.rsz') == self.local())
-        self.refused('exists; --force replaces it', self.acquire('s3://evidence/a b/mem.rsz'))
+        self.refused('exists; choose another name, or --force replaces it', self.acquire('s3://evidence/a b/mem.rsz'))
         done = self.acquire('s3://evidence/a b/mem.rsz', '--force', level='1')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.content('a b/mem.rsz') == self.local('1'))

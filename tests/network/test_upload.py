@@ -169,7 +169,7 @@ class Broken(Case):
         self.objects['x'] = other
         done = self.acquire(to='s3://evidence/x')
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertRegex(self.last_line(done), 'exists; --force replaces it')
+        self.assertRegex(self.last_line(done), 'exists; choose another name, or --force replaces it')
         self.assertEqual(self.objects['x'], other)
 
     def test_what_is_no_http_at_the_end(self):
@@ -251,7 +251,7 @@ class Broken(Case):
 
     def test_nothing_is_replaced_unless_that_is_asked_for(self):
         self.objects['x'] = b'old'
-        self.refused('exists; --force replaces it', 6, self.acquire(to='s3://evidence/x'))
+        self.refused('exists; choose another name, or --force replaces it', 6, self.acquire(to='s3://evidence/x'))
         self.assertEqual(self.objects['x'], b'old')
         done = self.acquire('--force', to='s3://evidence/x')
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -133,7 +133,8 @@ TEST(unfinished_file_stays_unless_it_is_empty_or_discarded)
 TEST(existing_file_is_refused_and_left_alone)
 {
 	scratch_write(&dir, "a", "old", 3);
-	check_refused(scratch_path(&dir, "a"), "/a exists; --force replaces it");
+	check_refused(scratch_path(&dir, "a"),
+		      "/a exists; choose another name, or --force replaces it");
 	check_content("a", "old");
 	assert_false(scratch_has(&dir, "a.partial"));
 }
@@ -275,7 +276,7 @@ TEST(set_of_which_one_file_is_there_is_not_replaced)
 		scratch_write(&dir, members[i], "theirs", 6);
 		CHECK_STATUS(output_set_open(&options, ".E01", &s, &e), ST_OUTPUT, &e);
 		CHECK_HAS(e.message, members[i]);
-		CHECK_HAS(e.message, " exists; --force replaces it");
+		CHECK_HAS(e.message, " exists; choose another name, or --force replaces it");
 		check_content(members[i], "theirs");
 		assert_false(scratch_has(&dir, "set.E01.partial"));
 		options.force = true;

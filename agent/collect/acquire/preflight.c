@@ -268,7 +268,8 @@ void preflight_check_output(const char *path, bool force, const struct output_ne
 		return;
 	case PREFLIGHT_EXISTS:
 		if (!force)
-			findings_add(to, ST_OUTPUT, "output", "%s exists; --force replaces it",
+			findings_add(to, ST_OUTPUT, "output",
+				     "%s exists; choose another name, or --force replaces it",
 				     path);
 		break;
 	case PREFLIGHT_FREE:

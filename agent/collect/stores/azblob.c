@@ -35,7 +35,7 @@ static struct remote_result azblob_no_memory(struct err *e)
 
 static struct remote_result azblob_name_taken(struct err *e)
 {
-	err_set(e, ST_OUTPUT, "exists; --force replaces it");
+	err_set(e, ST_OUTPUT, "exists; choose another name, or --force replaces it");
 	return never;
 }
 

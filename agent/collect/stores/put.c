@@ -72,7 +72,7 @@ static const struct {
 	{ 405, "the server does not accept PUT" },
 	{ 409, "there is no such directory" },
 	{ 411, "the server does not accept files of this size" },
-	{ 412, "exists; --force replaces it" },
+	{ 412, "exists; choose another name, or --force replaces it" },
 	{ 413, "the server does not accept files of this size" },
 	{ 501, "the server does not accept PUT" },
 	{ 507, "the server is full" },
@@ -142,7 +142,7 @@ static struct remote_result check_target_absent(struct put *p, struct err *e)
 	if (r.end == REMOTE_AGAIN)
 		return r;
 	if (r.end == REMOTE_DONE) {
-		err_set(e, ST_OUTPUT, "exists; --force replaces it");
+		err_set(e, ST_OUTPUT, "exists; choose another name, or --force replaces it");
 		r.end = REMOTE_NEVER;
 		return r;
 	}
@@ -176,7 +176,7 @@ static struct remote_result is_it_ours(struct put *p, struct err *e)
 	if (ret.end != REMOTE_AGAIN)
 		ret.end = REMOTE_NEVER;
 	if (there && length && strtoull(length, NULL, 10) != p->from->size)
-		err_set(e, ST_OUTPUT, "exists; --force replaces it");
+		err_set(e, ST_OUTPUT, "exists; choose another name, or --force replaces it");
 	else if (there && put_is_proven(&a, p->from, &p->o->http))
 		ret = done;
 	else if (a.status == 404)

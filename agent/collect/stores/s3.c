@@ -176,7 +176,7 @@ struct remote_result s3__look(struct s3 *s, struct s3_seen *ret, struct err *e)
 
 static struct remote_result s3_name_taken(struct err *e)
 {
-	err_set(e, ST_OUTPUT, "exists; --force replaces it");
+	err_set(e, ST_OUTPUT, "exists; choose another name, or --force replaces it");
 	return never;
 }
 

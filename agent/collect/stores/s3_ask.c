@@ -196,7 +196,8 @@ static const struct store_error known[] = {
 	{ "NoSuchBucket", REMOTE_NEVER, "there is no such bucket" },
 	{ "NoSuchUpload", REMOTE_NEVER, "the upload was removed there, or has been completed" },
 	{ "OperationAborted", REMOTE_AGAIN, "somebody else is writing it" },
-	{ "PreconditionFailed", REMOTE_NEVER, "exists; --force replaces it" },
+	{ "PreconditionFailed", REMOTE_NEVER,
+	  "exists; choose another name, or --force replaces it" },
 	{ "QuotaExceeded", REMOTE_NEVER, "the store is full" },
 	{ "RequestTimeout", REMOTE_AGAIN, "it arrived too slowly" },
 	{ "RequestTimeTooSkewed", REMOTE_NEVER,
@@ -220,7 +221,7 @@ static const char *s3_status_advice(unsigned status)
 	case 413:
 		return "the store does not accept parts of this size";
 	case 412:
-		return "exists; --force replaces it";
+		return "exists; choose another name, or --force replaces it";
 	default:
 		return status >= 300 && status < 400
 			       ? "the bucket is elsewhere: set AWS_REGION or AWS_ENDPOINT_URL"

@@ -305,7 +305,8 @@ enum status target_inspect(const char *path, bool force, const char *const *inpu
 	if (S_ISSOCK(sb.st_mode))
 		return err_set(e, ST_OUTPUT, "%s: is a socket", path);
 	if (S_ISREG(sb.st_mode) && !force)
-		return err_set(e, ST_OUTPUT, "%s exists; --force replaces it", path);
+		return err_set(e, ST_OUTPUT,
+			       "%s exists; choose another name, or --force replaces it", path);
 	if (!S_ISREG(sb.st_mode))
 		*ret = (struct target_facts){
 			.is = S_ISBLK(sb.st_mode) ? PATH_IS_DISK : PATH_IS_STREAM,

@@ -114,7 +114,8 @@ static enum status check_new(const struct output_set *s, const struct output_opt
 	for (size_t i = 0; i < old.count && !st; i++)
 		st = set__check_old(s, old.at[i], o->inputs, e);
 	if (!st && old.count && !s->force)
-		st = err_set(e, ST_OUTPUT, "%s exists; --force replaces it", old.at[0]);
+		st = err_set(e, ST_OUTPUT, "%s exists; choose another name, or --force replaces it",
+			     old.at[0]);
 	free_set_names(&old);
 	return st;
 }

@@ -375,7 +375,8 @@ static enum status check_named(const char *path, bool force, const char *const *
 	if (attributes & FILE_ATTRIBUTE_REPARSE_POINT)
 		return err_set(e, ST_OUTPUT, "%s: is a symbolic link; name the file itself", path);
 	if (!force)
-		return err_set(e, ST_OUTPUT, "%s exists; --force replaces it", path);
+		return err_set(e, ST_OUTPUT,
+			       "%s exists; choose another name, or --force replaces it", path);
 	return windows__check_replaceable(path, e);
 }
 
