@@ -80,8 +80,8 @@ static const struct program ramseal = {
 	.n_groups = ARRAY_SIZE(groups),
 };
 
-/* A full disk may show only when the last buffer is written. */
-static enum status close_stdout(struct err *e)
+/* A full disk may show only when the last buffer is written. *gone: nobody reads the pipe. */
+static enum status close_stdout(bool *gone, struct err *e)
 {
 	const bool failed_before = ferror(stdout) != 0;
 
@@ -94,8 +94,10 @@ static enum status close_stdout(struct err *e)
 		clearerr(stdout);
 		fputc('\n', stdout);
 	}
-	if (fclose(stdout) || failed_before)
+	if (fclose(stdout) || failed_before) {
+		*gone = errno == EPIPE;
 		return err_from_errno(e, ST_OUTPUT, errno ? errno : EIO, "stdout");
+	}
 	return ST_OK;
 }
 
@@ -146,6 +148,7 @@ int main(int argc, char **argv)
 	_cleanup_cli_ struct cli cli;
 	struct err e = ERR_INIT, late = ERR_INIT;
 	enum status st, closed;
+	bool gone = false, seen;
 
 	startup(&argc, &argv);
 	interrupt_init();
@@ -158,12 +161,19 @@ int main(int argc, char **argv)
 				       .verbose = cli.globals.verbose });
 	if (!st)
 		st = run_command(&cli, &e);
-	if (st)
+	seen = cli.told && cli_is_watched(&cli);
+	if (argc == 1 && terminal_closes_with_us()) {
 		report_failure(&cli, st, &e);
-	if (argc == 1 && terminal_closes_with_us())
 		show_first_steps();
-	closed = close_stdout(&late);
-	if (closed && !st)
-		report_failure(&cli, st = closed, &late);
+		seen = true;
+	}
+	closed = close_stdout(&gone, &late);
+	if (st && !seen)
+		report_failure(&cli, st, &e);
+	if (closed && !st) {
+		st = closed;
+		if (!gone) /* whoever has closed a pipe knows why there was no more */
+			report_failure(&cli, st, &late);
+	}
 	return st ? status_exit_code(st) : cli.answer;
 }

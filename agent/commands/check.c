@@ -312,6 +312,8 @@ static enum status check_file(struct check *c, const struct drv_info *info, cons
 	preflight_check_output(c->output, o->force, &c->need, &c->room, &c->findings);
 	if (c->to.count && age_sink_check_path(c->output, &why))
 		findings_add(&c->findings, ST_OUTPUT, "encrypted-disk", "%s", why.message);
+	else if (c->to.count && age_sink_lacks_suffix(c->output))
+		findings_add(&c->findings, ST_OK, "name-without-age", AGE_SUFFIX_NOTE, c->output);
 	return ST_OK;
 }
 
@@ -494,8 +496,7 @@ static enum status check_run(struct cli *cli, struct err *e)
 		st = json_print(check__json(&c, !stop, found), JSON_INDENT(1), e);
 	else if (!st)
 		check__print(&c, !stop, found);
-	if (!st && stop && !o->json) /* one message is enough: the reason is in the text */
-		found = err_set(e, found, "acquire would not start; the \"no:\" lines say why");
+	cli->told = !st && stop && !o->json;
 	check_deinit(&c);
 	return st ? st : found;
 }

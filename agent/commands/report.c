@@ -14,6 +14,7 @@
 #include "agent/examine/show/process_session.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/output/output.h"
+#include "agent/shared/program/log.h"
 #include "agent/shared/program/pipeline.h"
 
 /* More containers in one figure nobody tells apart. */
@@ -30,6 +31,7 @@ struct report_options {
 	bool no_verify;
 	uint64_t threads;
 	bool force;
+	bool named; /* by us: --output was not given */
 };
 
 static const char *suggest_figure(size_t i)
@@ -70,7 +72,7 @@ const struct command command_report = {
 	.name = "report",
 	.group = GROUP_EVIDENCE,
 	.summary = "write an HTML page: one or more acquisitions, a fleet, a process",
-	.examples = { { "Write a page about an acquisition", "%s report -o host.html host.rsz" },
+	.examples = { { "Write a page about an acquisition, host.html", "%s report host.rsz" },
 		      { "Compare two acquisitions",
 			"%s report -l before -l after -o both.html before.rsz after.rsz" },
 		      { "Write a page about a fleet, from its summaries",
@@ -80,7 +82,10 @@ const struct command command_report = {
 	.operands = { .text = "FILE...", .min = 1, .max = FLEET_DOCS_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "The page is one self-contained HTML file. These figures can be written\n"
+	.notes = "Without --output, the page about one container has its name, ending in .html,\n"
+		 "and is written into the current folder; a file of that name stays.\n"
+		 "\n"
+		 "The page is one self-contained HTML file. These figures can be written\n"
 		 "alone: timeline, windows, curves, spread, verdicts, transitions, processes,\n"
 		 "states. In 'spread', files with the same label count as repeated runs of the\n"
 		 "same thing.\n"
@@ -203,6 +208,9 @@ static enum status write_out(const struct cli *cli, const struct doc *d, struct 
 		st = output_commit(out, e);
 	if (st && out)
 		output_discard(out);
+	if (!st && o->named)
+		log_info_with(JSON_FIELDS(field_text("output", output_where(out))),
+			      "report-written", "the report is %s", output_where(out));
 	return st;
 }
 
@@ -219,7 +227,7 @@ static enum status report_status(const struct cli *cli, const struct report_run 
 			return err_set(e, ST_CORRUPT,
 				       "%s: %s: %.300s; what is whole is reported in %s",
 				       runs[i].path, rsz_end_name(runs[i].end.end),
-				       runs[i].end.reason, o->output);
+				       runs[i].end.reason, o->named ? "the page" : o->output);
 	return ST_OK;
 }
 
@@ -379,12 +387,24 @@ static enum status report_containers(const struct cli *cli, struct err *e)
 	return st;
 }
 
+/* A page about one container can be named after it; in the current folder, where nothing lies. */
+static bool names_itself(const struct cli *cli)
+{
+	return cli->n_operands == 1 && strcmp(cli->operands[0], "-") != 0 &&
+	       !fleet_is(cli->operands[0]);
+}
+
 static enum status report_run(struct cli *cli, struct err *e)
 {
-	const struct report_options *o = cli->values;
+	struct report_options *o = cli->values;
 
-	if (!o->output)
+	if (!o->output && !names_itself(cli))
 		return cli_usage(cli, e, "needs --output FILE");
+	if (!o->output) {
+		o->output = ".";
+		o->named = true;
+		cli_assume_given(cli, "output");
+	}
 	if (cli_given(cli, "pid") || cli_given(cli, "tables") || cli_given(cli, "symbols") ||
 	    cli_given(cli, "force-symbols"))
 		return report_process_of(cli, e);

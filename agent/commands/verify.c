@@ -322,9 +322,10 @@ static enum status verify_outcome(const struct verify_options *o, const struct v
 	return ST_OK;
 }
 
+/* *told: the text on stdout says what failed. */
 static enum status verify_one(const struct cli *cli, const char *path,
 			      const struct age_identities *x, const struct witness_log *log,
-			      struct err *e)
+			      bool *told, struct err *e)
 {
 	const struct verify_options *o = cli->values;
 	struct verdict v = { .path = input_name(path), .log = log };
@@ -349,8 +350,10 @@ static enum status verify_one(const struct cli *cli, const char *path,
 		verify_print_text(&v);
 	if (!st && !o->json && v.vouching)
 		vouching_print(v.vouching);
-	if (!st)
+	if (!st) {
 		st = verify_outcome(o, &v, e);
+		*told = !o->json && st == v.st;
+	}
 	json_decref(v.acquisition);
 	vouching_close(v.vouching);
 	return st;
@@ -393,16 +396,20 @@ static enum status verify_run(struct cli *cli, struct err *e)
 	cage_command(cli, false);
 	for (size_t i = 0; i < cli->n_operands && worst != ST_INTERRUPTED; i++) {
 		struct err why = ERR_INIT;
-		const enum status st = verify_one(cli, cli->operands[i], x, log, &why);
-		const struct err other = st && is_worse(st, worst) ? *e : why;
+		bool told = false;
+		const enum status st = verify_one(cli, cli->operands[i], x, log, &told, &why);
+		const bool worse = st && is_worse(st, worst);
+		const struct err other = worse ? *e : why;
+		const bool silent = (worse ? cli->told : told) && cli_is_watched(cli);
 
 		if (!st)
 			continue;
-		if (is_worse(st, worst)) {
+		if (worse) {
 			*e = why;
 			worst = st;
+			cli->told = told;
 		}
-		if (other.message[0])
+		if (other.message[0] && !silent)
 			log_error("verify-failed", "verify: %s", other.message);
 	}
 	witness_log_close(log);

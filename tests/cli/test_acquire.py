@@ -191,7 +191,7 @@ class BadInput(Case):
                 *(['acquire', '-s', f'sim:{name}', *out] for _ in range(SIMULATOR)))]
             for d in done:
                 self.one_line(d, 9)
-                self.assertIn(b'is a pipe', d.stdout if d.args[1] == 'check' else d.stderr)
+                self.assertIn(b'is a pipe', d.stderr)
         self.assertFalse((self.at / 'x').exists())
 
     @unittest.skipUnless(os.geteuid() == 0, 'needs root, to give it up')

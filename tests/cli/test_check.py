@@ -146,6 +146,13 @@ class Check(unittest.TestCase):
         self.assertRegex(self.check(*self.source, "--recipient", RECIPIENT, code=0)["output"], r"Z\.rsz\.age$")
         text = self.ramseal("check", *self.source, "--recipient", RECIPIENT).stdout
         self.assertIn("encrypted: for 1 recipient; the size is that of what is encrypted", text)
+        for name, notes in (("new.rsz", 1), ("new.rsz.age", 0)):
+            to = (*self.source, "--recipient", RECIPIENT, "-o", name)
+            note = f"{name}: will be encrypted, but its name does not end in .age\n"
+            self.assertEqual(self.ramseal("check", *to).stdout.count(f"note: {note}"), notes)
+            done = self.ramseal("acquire", *to)
+            self.assertEqual((done.returncode, done.stderr.count(f"ramseal: {note}")), (0, notes), done.stderr)
+            self.assertRegex(done.stderr, r" in .* [KM]iB, encrypted for 1 recipient, root [0-9a-f]{64}\n")
         for args, code in ((("--recipient", "age1"), 2), (("--recipients-file", "none"), 9)):
             done = self.ramseal("check", *self.source, *args)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (code, "", 1), done.stderr)

@@ -146,6 +146,54 @@ class Width(unittest.TestCase):
         root = piped(['info', self.names['x']]).split('root ')[1].split()[0]
         self.assertIn(f'\nroot         {root}\n', self.shown(80, 'info', ['{x}']))
 
+    def test_a_failure_is_said_once(self):
+        """On a terminal, where the text has it; a log alone has it, too."""
+        self.assertEqual(self.shown(80, 'verify', ['{cut}'], 7).count('cut off: '), 1)
+        self.assertEqual(self.shown(80, 'verify', ['{cut}', '{x}', '{cut}'], 7).count('cut off: '), 2)
+        self.assertEqual(self.shown(80, 'check', ['-s', MACHINE, '-o', '{x}'], 6).count('exists'), 1)
+        done = subprocess.run([RAMSEAL, 'verify', self.names['cut']], capture_output=True, timeout=900)
+        self.assertEqual((done.stdout + done.stderr).count(b'cut off: '), 2)
+        self.assertIn('not the one of --root', self.shown(80, 'verify', ['--root', '00' * 32, '{x}'], 11))
+
+    def test_a_reader_that_has_gone_knows_why(self):
+        for command, more in (('heap', ['-A', '-p', PID]), ('smear', ['--json']), ('info', []),
+                              ('read', ['--pa', '0x1000'])):
+            there, here = os.pipe()
+            os.close(there)
+            with open(here, 'wb') as gone:
+                done = subprocess.run([RAMSEAL, command, *more, self.names['x']], stdout=gone, stderr=subprocess.PIPE,
+                                      timeout=900)
+            self.assertEqual((done.returncode, done.stderr), (6, b''), command)
+        with open('/dev/full', 'wb') as full:
+            done = subprocess.run([RAMSEAL, 'info', self.names['x']], stdout=full, stderr=subprocess.PIPE, timeout=900)
+        self.assertEqual(done.stderr, b'ramseal: info: stdout: No space left on device\n')
+
+    def test_what_was_cut_off_is_named(self):
+        partial = self.names['new'] + '.partial'
+        Path(partial).write_bytes(Path(self.names['cut']).read_bytes())
+        for command in ('verify', 'info', 'smear', 'seal', 'report'):
+            done = subprocess.run([RAMSEAL, command, self.names['new']], capture_output=True, timeout=900)
+            self.assertIn(f'directory; {partial} is there: `ramseal seal` closes it', done.stderr.decode())
+        text = self.shown(120, 'acquire', ['-s', MACHINE, '-o', '{new}'])
+        self.assertIn('`ramseal seal` closes', text)
+
+    def test_a_report_has_a_name_of_its_own(self):
+        """After the container, in the current folder; nothing there is replaced."""
+        def report(*args):
+            return subprocess.run([RAMSEAL, 'report', *args], cwd=self.at, capture_output=True, timeout=900)
+
+        done = report('--no-verify', 'x.rsz')
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b'', b'ramseal: the report is ./x.html\n'))
+        page = (self.at / 'x.html').read_bytes()
+        self.assertIn(b'<html', page)
+        (self.at / 'x.html').write_bytes(b'precious')
+        done = report('--no-verify', 'x.rsz')
+        self.assertEqual((done.returncode, done.stderr),
+                         (6, b'ramseal: report: ./x.html exists; choose another name, or --force replaces it\n'))
+        self.assertEqual((self.at / 'x.html').read_bytes(), b'precious')
+        for args in (['x.rsz', 'cut.rsz'], ['.'], ['-']):
+            self.assertIn(b'needs --output', report(*args).stderr)
+
     def test_brief_and_full_contradict_each_other(self):
         for command in ('info', 'smear'):
             self.assertIn('contradict each other', self.shown(80, command, ['--brief', '--full', '{x}'], 2))

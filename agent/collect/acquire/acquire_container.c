@@ -12,6 +12,7 @@
 #include "agent/collect/acquire/tables_search.h"
 #include "agent/collect/capture/manifest.h"
 #include "agent/collect/order/order.h"
+#include "agent/shared/output/age_sink.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/share.h"
@@ -447,6 +448,8 @@ static enum status acquire_to_container(struct acquisition *a, struct err *e)
 		st = acquire__begin(a, e);
 	if (st)
 		return st;
+	if (!a->network && a->encrypted && age_sink_lacks_suffix(a->base.output))
+		log_info("name-without-age", AGE_SUFFIX_NOTE, a->base.output);
 	if (!a->network && drv_info_is_live(&a->base.source->info) &&
 	    preflight_in_memory(a->base.output))
 		log_warning("output-in-memory",

@@ -275,7 +275,7 @@ static json_t *found_tables_json(const struct tables_result *t)
 
 void acquire__summarise(const struct acquisition *a, enum status st, const struct err *e)
 {
-	char read[TEXT_SIZE_MAX], written[TEXT_SIZE_MAX], text[ERR_MESSAGE_MAX];
+	char read[TEXT_SIZE_MAX], written[TEXT_SIZE_MAX], text[ERR_MESSAGE_MAX], to[48] = "";
 	const bool sealed = a->root[0] != '\0';
 	const struct json_field fields[] = {
 		field_text("output", output_where(a->out)),
@@ -310,8 +310,11 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 	running_tell(a->o->running, "root", a->root[0] ? a->root : NULL);
 	text_size(a->memory.stream.bytes, read);
 	text_size(output_bytes(a->out), written);
-	snprintf(text, sizeof(text), "%.300s: %s of memory in %s, %s%s", output_where(a->out), read,
-		 written, sealed ? "root " : "not sealed", a->root);
+	if (a->encrypted)
+		snprintf(to, sizeof(to), "encrypted for %zu recipient%s, ", a->o->to->count,
+			 a->o->to->count == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%.300s: %s of memory in %s, %s%s%s", output_where(a->out),
+		 read, written, to, sealed ? "root " : "not sealed", a->root);
 	summary_tell(a->summary, st, e,
 		     (struct summary_begun){ sealer_begin_wall(a->sealer),
 					     sealer_begin_mono(a->sealer) },

@@ -4,6 +4,8 @@
 #include "agent/shared/output/output_sink.h"
 #include "agent/shared/output/output_target.h"
 
+#include <string.h>
+
 struct age_output {
 	struct output output;
 	struct age_writer *writer;
@@ -141,4 +143,17 @@ enum status age_sink_put_on(struct output **o, const struct age_recipients *to, 
 	output_init(&a->output, &age_sink, *o);
 	*o = &a->output;
 	return ST_OK;
+}
+
+bool age_sink_lacks_suffix(const char *path)
+{
+	static const char suffix[] = ".age";
+	const size_t n = strlen(path), len = sizeof(suffix) - 1;
+	struct err why = ERR_INIT;
+	struct target_facts facts;
+
+	if (!strcmp(path, "-") || target_inspect(path, true, NULL, &facts, &why) ||
+	    facts.is != PATH_IS_FILE)
+		return false;
+	return n < len || strcmp(path + n - len, suffix) != 0;
 }

@@ -34,4 +34,11 @@ enum status age_sink_put_on(struct output **o, const struct age_recipients *to, 
 /* The same check for a path, before anything is opened. */
 enum status age_sink_check_path(const char *path, struct err *e);
 
+/*
+ * True for a file's name that does not end in ".age": whoever finds the file does not see that it
+ * is encrypted. False for what is no regular file, such as a disk or stdout.
+ */
+bool age_sink_lacks_suffix(const char *path);
+#define AGE_SUFFIX_NOTE "%s: will be encrypted, but its name does not end in .age"
+
 #endif

@@ -41,8 +41,8 @@ char *target_complete_name(const char *path)
 void target_tell_partials(const char *path, const char *partial)
 {
 	log_warning("unfinished-output",
-		    "%s%s exists: an unfinished output. It stays as it is; this one is %s until it "
-		    "is complete",
+		    "%s%s exists: an unfinished output. It stays as it is (`ramseal seal` closes a "
+		    "container); this one is %s until it is complete",
 		    path, PARTIAL_SUFFIX, partial);
 }
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 #include "formats/base/words.h"
 
@@ -466,15 +467,30 @@ void cli_deinit(struct cli *cli)
 	*cli = (struct cli){ 0 };
 }
 
-bool cli_given(const struct cli *cli, const char *name)
+static bool *find_given(const struct cli *cli, const char *name)
 {
 	const struct option_def *o;
 	size_t at;
 
 	for (size_t i = 0; (o = cli__own_option(cli->command, i, &at)); i++)
 		if (!strcmp(o->name, name))
-			return cli->given[i];
-	return false;
+			return &cli->given[i];
+	return NULL;
+}
+
+bool cli_given(const struct cli *cli, const char *name)
+{
+	const bool *given = find_given(cli, name);
+
+	return given && *given;
+}
+
+void cli_assume_given(struct cli *cli, const char *name)
+{
+	bool *given = find_given(cli, name);
+
+	if (given)
+		*given = true;
 }
 
 const struct option_def *cli_given_of(const struct cli *cli, const struct option_group *g)
@@ -483,4 +499,9 @@ const struct option_def *cli_given_of(const struct cli *cli, const struct option
 		if (cli_given(cli, g->options[i].name))
 			return &g->options[i];
 	return NULL;
+}
+
+bool cli_is_watched(const struct cli *cli)
+{
+	return !cli->globals.log_json && lines_width(stdout) != LINES_ENDLESS;
 }

@@ -258,7 +258,12 @@ struct cli {
 	char **argv;
 	/* The exit code if run() succeeds, such as that of another process. */
 	enum exit_code answer;
+	/* What failed stands in the text on stdout: on a terminal it is not said again. */
+	bool told;
 };
+
+/* On a terminal, where whoever reads the text on stdout reads the log, too. */
+bool cli_is_watched(const struct cli *cli);
 
 #define _cleanup_cli_ CLEANUP(cli_deinit)
 
@@ -290,6 +295,9 @@ enum status cli_find_command(const struct cli *cli, const char *name, const stru
 
 /* True if the option with that long name was given. */
 bool cli_given(const struct cli *cli, const char *name);
+
+/* From now on as if it had been given: what depends on it, such as the cage, looks at that. */
+void cli_assume_given(struct cli *cli, const char *name);
 
 /* The first option of the group that was given, or NULL. */
 const struct option_def *cli_given_of(const struct cli *cli, const struct option_group *g);
