@@ -215,7 +215,7 @@ class ProbeS3(Probe):
     def test_what_would_keep_acquire_from_beginning(self):
         self.objects['x'] = b'old'
         said = self.check('--probe-link', code=6)
-        self.assertIn('exists; --force', self.findings(said)['link'])
+        self.assertIn('exists; choose another name', self.findings(said)['link'])
         self.check_measured(self.check('--probe-link', '--force'))
         self.assertEqual(self.objects, {'x': b'old'})
         self.store.read_only = True

@@ -137,9 +137,9 @@ class Put(Case):
 
     def test_nothing_is_replaced(self):
         self.server.heads = [(200,)]
-        self.refused('exists; --force', self.upload(self.url))
+        self.refused('exists; choose another name', self.upload(self.url))
         self.server.answers = [(412,)]
-        self.refused('exists; --force', self.upload(self.url))
+        self.refused('exists; choose another name', self.upload(self.url))
         done = self.upload(self.url, '--force')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn('if-none-match', self.server.puts[-1][1])
@@ -193,7 +193,7 @@ class Put(Case):
         self.server.heads, self.server.lost = [(404,), (200, [('Content-Length', '7')])], 1
         done = self.upload(self.url)
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertRegex(done.stderr.decode(), 'exists; --force')
+        self.assertRegex(done.stderr.decode(), 'exists; choose another name')
 
     def test_cuts(self):
         proxy = FaultProxy(self.port, seed=3)
@@ -350,7 +350,7 @@ class Rclone(Case):
         done = self.send('a%20b.rsz')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check('a b.rsz')
-        self.refused('exists; --force', self.send('a%20b.rsz'))
+        self.refused('exists; choose another name', self.send('a%20b.rsz'))
         (self.root / 'a b.rsz').write_bytes(b'other')
         done = self.send('a%20b.rsz', '--force')
         self.assertEqual(done.returncode, 0, done.stderr)
