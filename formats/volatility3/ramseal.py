@@ -4,13 +4,16 @@ Opens ramseal's containers (.rsz) in volatility3, without an export:
 
     vol -p FOLDER-OF-THIS-FILE -f host.rsz windows.pslist
 
-Two parts. `Container` reads formats/SPEC.md (§ refers to its sections) and wants nothing but
-Python 3.8 and zstd, either as the module `zstandard` or as the library. Behind it are the layers,
-which are there only if volatility3 is.
+Three parts. `Container` reads formats/SPEC.md (§ refers to its sections) and wants nothing but
+Python 3.8 and zstd, either as the module `zstandard` or as the library. `Asked` has the program
+ramseal itself say what a page of an address space is, and what that is worth. Behind them are the
+layers, which are there only if volatility3 is.
 """
+import atexit
 import bisect
 import collections
 import contextlib
+import csv
 import ctypes
 import ctypes.util
 import functools
@@ -20,8 +23,12 @@ import itertools
 import json
 import logging
 import os
+import shutil
 import struct
+import subprocess
 import threading
+import urllib.parse
+import urllib.request
 import zlib
 from array import array
 from concurrent.futures import ThreadPoolExecutor
@@ -720,10 +727,177 @@ def windows_slot(entry, build, mask=INVALID_PTE_MASK):
     return (entry >> shift & 15, slot) if 0 < slot < 0xFFFFFFFF else None
 
 
+# --- what only the program knows ---
+
+BLOCK, WINDOW = 4 * MIB, 1024 * MIB
+# From the best to the worst, as METHOD.md has them; the last where nothing was said.
+TRUST = ("safe", "not-applicable", "at-risk", "wrong", "unknown")
+
+
+def program():
+    """Where ramseal is: as RAMSEAL says, in the prefix that this file is installed in, or in PATH."""
+    name = "ramseal.exe" if os.name == "nt" else "ramseal"
+    here = os.path.dirname(os.path.abspath(__file__))
+    named = os.environ.get("RAMSEAL")
+    if named:
+        return shutil.which(named)
+    for folder in (os.path.join(here, "..", "..", "..", "bin"), os.path.join(here, "..", "..", "..")):
+        found = shutil.which(name, path=folder)
+        if found:
+            return os.path.normpath(found)
+    return shutil.which(name)
+
+
+class Asked:
+    """
+    Pages of address spaces as `ramseal read` finds them: in Windows' compression store, in slots of
+    swap areas and page files, by prototypes; and with its verdict. A page that is asked for costs
+    two runs of the program, and then so do none of its neighbours.
+    """
+
+    def __init__(self, path):
+        self.path, self.program, self.said = path, program(), False
+        if not self.program:
+            self.give_up("the program ramseal is neither in PATH nor named by RAMSEAL")
+
+    def give_up(self, why):
+        if not self.said:
+            log.warning("ramseal: pages that only `ramseal read` finds are missing: %s", why)
+        self.said = True
+
+    def run(self, *arguments):
+        """Its output; None if it has none. Exit code 3 is that of pages without content."""
+        if not self.program:
+            return None
+        command = [self.program, "-q", *arguments, self.path]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        except OSError as problem:
+            self.give_up(str(problem))
+            self.program = None
+            return None
+        if done.returncode not in (0, 3):
+            lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+            self.give_up(lines[-1])
+            return None
+        return done.stdout
+
+    def read(self, dtb, va, length, *options):
+        return self.run("read", "--dtb", hex(dtb), "--va", hex(va), "--length", str(length), *options)
+
+    @functools.lru_cache(maxsize=256)
+    def window(self, dtb, base):
+        """(first addresses, rows) of a GiB."""
+        text = self.read(dtb, base, WINDOW, "--json") or b""
+        rows = [json_object(line) for line in text.splitlines()]
+        rows = [row for row in rows
+                if isinstance(row.get("va"), str) and isinstance(row.get("pages"), int)]
+        for row in rows:
+            row["first"] = int(row["va"], 16)
+        return [row["first"] for row in rows], rows
+
+    def row(self, dtb, va):
+        """What `ramseal read --json` says of a page; None."""
+        firsts, rows = self.window(dtb, va & -WINDOW)
+        i = bisect.bisect(firsts, va) - 1
+        return rows[i] if i >= 0 and va < rows[i]["first"] + rows[i]["pages"] * PAGE else None
+
+    @functools.lru_cache(maxsize=16)
+    def block(self, dtb, base):
+        return self.read(dtb, base, BLOCK, "--output", "-")
+
+    def page(self, dtb, va):
+        """Its bytes; None: it has no content, or none that is its own."""
+        row = self.row(dtb, va)
+        if not row or row.get("content") not in ("memory", "page-file", "compressed", "zeros"):
+            return None
+        if row["content"] == "zeros":
+            return bytes(PAGE)
+        block = self.block(dtb, va & -BLOCK) or b""
+        page = block[va % BLOCK:va % BLOCK + PAGE]
+        return page if len(page) == PAGE else None
+
+    def pids(self):
+        """{DTB: PID}"""
+        spaces = json_object(self.run("info", "--json") or b"").get("address_spaces")
+        spaces = spaces if isinstance(spaces, list) else []
+        return {s.get("dtb"): s.get("pid") for s in spaces if isinstance(s, dict)}
+
+
+class Verdicts:
+    """
+    Which pages of address spaces were looked at, and what each is worth. With RAMSEAL_VERDICTS=FILE
+    a CSV of them is written at the end, and with RAMSEAL_COLUMN=1 each row of what a plugin prints
+    has the worst of the pages that were looked at for it.
+    """
+
+    HEAD = ("pid", "dtb", "va", "pages", "state", "content", "trust", "verdict", "doubt", "why")
+
+    def __init__(self):
+        self.path, self.column = os.environ.get("RAMSEAL_VERDICTS"), os.environ.get("RAMSEAL_COLUMN")
+        self.pages, self.lately = {}, set()  # of those in `pages`, in their order: (asked, dtb, va)
+        self.column = self.column not in (None, "", "0")
+        self.wanted = bool(self.path or self.column)
+        if self.path:
+            atexit.register(self.write)
+
+    def add(self, asked, dtb, va):
+        if self.path:
+            self.pages[asked, dtb, va] = None
+        if self.column:
+            self.lately.add((asked, dtb, va))
+
+    @staticmethod
+    def trust(row):
+        trust = row.get("trust", "not-applicable") if row else None
+        return trust if trust in TRUST else TRUST[-1]
+
+    def take_column(self):
+        """The worst of those since the last time, and how many of them are not safe."""
+        counts = collections.Counter(self.trust(asked.row(dtb, va)) for asked, dtb, va in self.lately)
+        self.lately.clear()
+        if not counts:
+            return "-"
+        worst = max(counts, key=TRUST.index)
+        return f"{worst} ({counts[worst]} of {sum(counts.values())} pages)"
+
+    def rows(self):
+        """Neighbours that are alike are one."""
+        last = None
+        pids = {asked: asked.pids() for asked in {key[0] for key in self.pages}}
+        for asked, dtb, va in sorted(self.pages, key=lambda key: (key[0].path, key[1:])):
+            row = asked.row(dtb, va) or {}
+            facts = [row.get(name, "") for name in self.HEAD[4:]]
+            facts[2] = self.trust(row)
+            own = [pids[asked].get(dtb, ""), hex(dtb)]
+            if last and last[:2] == own and last[4:] == facts and last[2] + last[3] * PAGE == va:
+                last[3] += 1
+                continue
+            if last:
+                yield last
+            last = [*own, va, 1, *facts]
+        if last:
+            yield last
+
+    def write(self):
+        """Processes of volatility3 that run in parallel add to the same file."""
+        if not self.pages:
+            return
+        with open(self.path, "a", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if not file.tell():
+                writer.writerow(self.HEAD)
+            for row in self.rows():
+                writer.writerow([*row[:2], hex(row[2]), *row[3:]])
+
+
+verdicts = Verdicts()
+
+
 # --- the layers ---
 
 try:
-    from volatility3.framework import exceptions, interfaces
+    from volatility3.framework import exceptions, interfaces, renderers
     from volatility3.framework.automagic import linux as linux_automagic
     from volatility3.framework.automagic import pdbscan
     from volatility3.framework.automagic import windows as windows_automagic
@@ -734,12 +908,15 @@ except ImportError:
 
 # Addresses of the layer are physical ones, below 2^52. Above them is what only a process layer asks
 # for: from bit 52 on the number of a capture (1: the oldest; 0: the newest), and from bit 62 on a
-# page file's number, plus 1.
+# page file's number, plus 1. Or all of this is a virtual address, with its DTB above it, of a page
+# that ramseal is asked for.
 OFFSET_BITS, FILE_BIT = 52, 62
 CAPTURES = (1 << FILE_BIT - OFFSET_BITS) - 1
+ASKED, DTB_BIT = 1 << 128, 64
 
 if interfaces:
     opened = {}  # (location, size): Container; layers are made anew more than once
+    askable = {}  # location: Asked
 
     class RamsealLayer(interfaces.layers.TranslationLayerInterface):
         """Physical memory in a ramseal container, with the gaps that it has."""
@@ -769,6 +946,17 @@ if interfaces:
                 opened[key].read = reader_of(base)
                 self._container = opened[key]
             return self._container
+
+        @property
+        def asked(self):
+            """None: the container is no plain file."""
+            location = str(getattr(self._context.layers[self._base_layer], "location", ""))
+            if not location.startswith("file:"):
+                return None
+            if location not in askable:
+                path = urllib.request.url2pathname(urllib.parse.urlparse(location).path)
+                askable[location] = Asked(path)
+            return askable[location]
 
         def __getstate__(self):
             """For other processes and copies of a context: they open the container themselves."""
@@ -829,12 +1017,33 @@ if interfaces:
                 yield offset, offset + size, stream, piece
                 offset, at, length = offset + size, at + size, length - size
 
+        def asked_page(self, offset):
+            """Of an address with ASKED; None."""
+            return self.asked and self.asked.page((offset & ASKED - 1) >> DTB_BIT,
+                                                  offset & (1 << DTB_BIT) - PAGE)
+
+        def asked_bytes(self, offset, length, pad):
+            found = b""
+            while len(found) < length:
+                at = offset + len(found)
+                page = self.asked_page(at)
+                if not page and not pad:
+                    raise exceptions.InvalidAddressException(
+                        self.name, at, f"nothing could be read at {at:#x}")
+                found += (page or bytes(PAGE))[at % PAGE:at % PAGE + length - len(found)]
+            return found
+
         def is_valid(self, offset, length=1):
+            if offset & ASKED:
+                pages = range(offset & -PAGE, offset + max(length, 1), PAGE)
+                return all(self.asked_page(at) is not None for at in pages)
             container = self.container
             return offset >= 0 and all(container.is_readable(stream, piece) for _, _, stream, piece
                                        in self.stretches(offset, max(length, 1)))
 
         def read(self, offset, length, pad=False):
+            if offset & ASKED:
+                return self.asked_bytes(offset, length, pad)
             container, mask = self.container, (1 << OFFSET_BITS) - 1
             stretches = list(self.stretches(offset, length))
             if length > MIB:
@@ -857,6 +1066,9 @@ if interfaces:
             What was captured; where a chunk is damaged is known once it was read. Offsets in the
             file mean nothing to anybody, so they are this layer's.
             """
+            if offset & ASKED:
+                yield offset, length, offset, length, self._base_layer
+                return
             first = last = None
             for begin, end, stream, piece in self.stretches(offset, length):
                 number = None if piece is None else stream.chunks[piece]
@@ -901,7 +1113,8 @@ if interfaces:
     class Recaptured(intel.Intel):
         """
         Entries lead to the capture that was made for them, if a page has several; and Windows' to
-        the page files in the container. Over another physical layer it does nothing.
+        the page files in the container. Of other entries that are not present the program ramseal
+        is asked. Over another physical layer it does nothing.
         """
 
         def __init__(self, *args, **kwargs):
@@ -918,12 +1131,22 @@ if interfaces:
             self._leaf = base_address
             return super()._get_valid_table(base_address)
 
+        def _own_address(self, offset):
+            """(DTB, virtual address of the page) as ramseal is asked for them."""
+            dtb = self.config["page_map_offset"] & (1 << OFFSET_BITS) - PAGE
+            return dtb, self.canonicalize(offset & self.address_mask) & (1 << DTB_BIT) - PAGE
+
         def _translate(self, offset):
             physical = self._physical
             try:
                 page, size, layer = super()._translate(offset)
             except exceptions.PagedInvalidAddressException as problem:
-                return self._page_file(physical, offset, problem)
+                if not physical:
+                    raise
+                if problem.entry or problem.invalid_bits == self._page_size_in_bits:
+                    self._note(physical, offset)
+                return self._not_present(physical, offset, problem)
+            self._note(physical, offset)
             if physical and layer == self._base_layer:
                 if physical.memory.cluster(page & -size, (page & -size) + size):
                     return self._capture(physical, page, offset), PAGE, layer
@@ -945,8 +1168,28 @@ if interfaces:
                 return place
             return chosen + 1 << OFFSET_BITS | place
 
+        def _note(self, physical, offset):
+            """What has no table at all is not looked at: it would have no verdict."""
+            if verdicts.wanted and physical and physical.asked:
+                verdicts.add(physical.asked, *self._own_address(offset))
+
+        def _not_present(self, physical, offset, problem):
+            """
+            Of entries of 0 only those in tables of pages are asked for, which Windows' prototypes
+            may fill: the others are nearly all that there is of an address space.
+            """
+            found = self._page_file(physical, offset, problem)
+            last = problem.invalid_bits == self._page_size_in_bits
+            if not found and not problem.entry & 1 and (problem.entry or last) and physical.asked:
+                dtb, va = self._own_address(offset)
+                if physical.asked.page(dtb, va):
+                    found = ASKED | dtb << DTB_BIT | va | offset & PAGE - 1
+            if not found:
+                raise problem
+            return found, PAGE, self._base_layer
+
         def _page_file(self, physical, offset, problem):
-            raise problem
+            return None
 
     class RamsealIntel32e(Recaptured, intel.Intel32e):
         """Linux on x64 over a container."""
@@ -961,14 +1204,14 @@ if interfaces:
         """Windows on x64 over a container."""
 
         def _page_file(self, physical, offset, problem):
-            if not physical or problem.invalid_bits != self._page_size_in_bits:
-                raise problem
+            if problem.invalid_bits != self._page_size_in_bits:
+                return None
             found = windows_slot(problem.entry, physical.metadata.get("windows_build"))
             if not found or found[0] not in physical.files:
-                raise problem
+                return None
             number, slot = found
             place = number + 1 << FILE_BIT | slot * PAGE | offset & PAGE - 1
-            return self._capture(physical, place, offset), PAGE, self._base_layer
+            return self._capture(physical, place, offset)
 
     class RamsealStacker(interfaces.automagic.StackerLayerInterface):
         """The physical layer of a container."""
@@ -1044,3 +1287,16 @@ if interfaces:
                                             progress_callback)
 
         methods = [method_known]
+
+    if verdicts.column:
+        make_grid = renderers.TreeGrid.__init__
+
+        def judged(generator):
+            for level, values in generator or []:
+                yield level, (*values, verdicts.take_column())
+
+        def make_judged_grid(self, columns, generator):
+            make_grid(self, [*columns, ("Verdict", str)], judged(generator))
+
+        # Whoever imported the class before has the same one.
+        renderers.TreeGrid.__init__ = make_judged_grid

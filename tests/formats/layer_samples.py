@@ -70,6 +70,38 @@ def damaged(data, seed, count):
     return bytes(data)
 
 
+# One with a process whose pages are in memory, in page files and in the compression store.
+STORED = ('sim:cohen2015,windows=10,build=19045,ram=192M,allocated=48M,resident=12M,trimmed=8M,others=16M,cache=8M,'
+          'pagefile0=64M,live_files=1,activity=0,inside=1,compressed=1500')
+
+
+def stored_machine(ramseal, folder, seed):
+    """(container, PID and DTB of the process)"""
+    container, truth = Path(folder) / 'stored.rsz', Path(folder) / 'stored.csv'
+    run(ramseal, 'acquire', '-q', '-s', f'{STORED},seed={seed},truth={truth}', '--pagefile', 'before', '-o', container)
+    rows = csv.reader(truth.read_text().splitlines())
+    return container, next((r[1], r[3]) for r in rows if r[0] == 'process' and r[2] == 'swapper.exe')
+
+
+def as_read(ramseal, container, dtb):
+    """{address: (what `ramseal read` says of the page, its bytes or None)} of the user half, where there is an entry."""
+    space = ('read', '-q', '--dtb', dtb)
+    rows = map(json.loads, run(ramseal, *space, '--va', 0, '-n', '128T', '--json', container, codes=(0, 3)).splitlines())
+    found = {int(row['va'], 16) + i * PAGE: row for row in rows if row['state'] != 'empty' for i in range(row['pages'])}
+    spans = []
+    for va in found:
+        if spans and va - spans[-1][1] < 1 << 20:
+            spans[-1][1] = va + PAGE
+        else:
+            spans.append([va, va + PAGE])
+    data = {}
+    for first, end in spans:
+        content = run(ramseal, *space, '--va', hex(first), '-n', end - first, '-o', '-', container, codes=(0, 3),
+                      binary=True)
+        data.update({va: content[va - first:va - first + PAGE] for va in range(first, end, PAGE)})
+    return {va: (row, None if row['content'] == 'none' else data[va]) for va, row in found.items()}
+
+
 class Flat:
     """What `ramseal export` makes of a container's stream: bytes(address, length), and where it has gaps."""
 

@@ -3,6 +3,7 @@
 Run by a Python that has volatility3: what its layers over a container hold, through ours.
 
     read_in_volatility3.py LAYER-FOLDER CONTAINER pages DTB < ADDRESSES    SHA-256 of each page of Windows
+    read_in_volatility3.py LAYER-FOLDER CONTAINER linux DTB < ADDRESSES    the same of Linux
     read_in_volatility3.py LAYER-FOLDER CONTAINER scan TEXT                where physical memory has it
     read_in_volatility3.py LAYER-FOLDER IMAGE valid END                    its valid pages below END
 
@@ -38,11 +39,15 @@ def physical_layer(folder, container):
     return context.layers['file'], ours
 
 
-def pages(memory, ours, dtb):
+def linux(memory, ours, dtb):
+    pages(memory, ours, dtb, ours.RamsealIntel32e)
+
+
+def pages(memory, ours, dtb, kind=None):
     context = memory.context
     context.config['space.memory_layer'] = memory.name
     context.config['space.page_map_offset'] = int(dtb, 16)
-    space = ours.RamsealWindowsIntel32e(context, 'space', 'space')
+    space = (kind or ours.RamsealWindowsIntel32e)(context, 'space', 'space')
     for line in sys.stdin:
         address = int(line, 16)
         try:
@@ -67,7 +72,7 @@ def valid(memory, _, end):
 
 def main():
     folder, container, what, argument = sys.argv[1:]
-    {'pages': pages, 'scan': scan, 'valid': valid}[what](*physical_layer(folder, container), argument)
+    {'pages': pages, 'linux': linux, 'scan': scan, 'valid': valid}[what](*physical_layer(folder, container), argument)
 
 
 if __name__ == '__main__':

@@ -9,11 +9,15 @@ RAMSEAL_PEERS is a folder that has volatility3's source in `volatility3`. Withou
 that has pefile, which volatility3 needs, the test is skipped.
 """
 
+import collections
 import csv
 import hashlib
+import json
 import os
 import random
 import re
+import shutil
+import struct
 import sys
 import tempfile
 import unittest
@@ -50,7 +54,7 @@ class Windows(unittest.TestCase):
         return {(int(row['PID']), row['ImageFileName'][:14]) for row in rows}, done
 
     def helper(self, container, *arguments, **kwargs):
-        return volatility.python(HERE / 'read_in_volatility3.py', samples.LAYER, container, *arguments,
+        return volatility.python(HERE / 'read_in_volatility3.py', samples.LAYER, container, *arguments, ramseal=RAMSEAL,
                                  **kwargs).stdout.splitlines()
 
     # --- processes ---
@@ -158,6 +162,135 @@ class Windows(unittest.TestCase):
                 run(RAMSEAL, 'export', '-q', '-F', kind, '-o', path, container, codes=(3,))
             with self.subTest(kind):
                 self.assertEqual({int(line, 16) for line in self.helper(path, 'valid', hex(end))}, wanted)
+
+
+# What stands for the program where there is no machine that it could read: it says what is in ANSWERS.
+STAND_IN = '''#!/usr/bin/env python3
+import json, sys
+answers, options = json.load(open({answers!r})), dict(zip(sys.argv, sys.argv[1:]))
+first, length = int(options['--va'], 16), int(options['--length'])
+assert sys.argv[1:3] == ['-q', 'read'] and options['--dtb'] == answers['dtb'], sys.argv
+rows = [row for row in answers['rows'] if first <= int(row['va'], 16) < first + length]
+if '--json' in sys.argv:
+    print(*map(json.dumps, rows), sep='\\n')
+else:
+    data = bytearray(length)
+    for row in rows:
+        at = int(row['va'], 16) - first
+        data[at:at + 4096] = bytes([row['fill']]) * 4096
+    sys.stdout.buffer.write(data)
+sys.exit(3)
+'''
+
+
+class Asked(unittest.TestCase):
+    """What the program ramseal finds for the layers: a process whose pages are in page files and in the store."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.dir = Path(folder.name)
+        seed = random.randrange(1 << 32)
+        print(f'seed {seed}')
+        cls.path, (cls.pid, cls.dtb) = samples.stored_machine(RAMSEAL, cls.dir, seed)
+        cls.symbols = cls.dir / 'symbols'
+        isf_simulated.write(cls.symbols, 10)
+        cls.wanted = samples.as_read(RAMSEAL, cls.path, cls.dtb)
+
+    def memmap(self, **variables):
+        """(rows, the pages that it wrote by address, the run)"""
+        out = self.dir / 'dump'
+        out.mkdir()
+        self.addCleanup(shutil.rmtree, out)
+        done = volatility.vol(self.dir, self.symbols, '-r', 'csv', '-o', out, '-f', self.path, 'windows.memmap', '--pid',
+                              self.pid, '--dump', **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row['Virtual']]
+        data, pages = (out / f'pid.{self.pid}.dmp').read_bytes(), {}
+        for row in rows:
+            first, at = int(row['Virtual'], 16), int(row['Offset in File'], 16)
+            for i in range(0, int(row['Size'], 16), PAGE):
+                pages[first + i] = data[at + i:at + i + PAGE]
+        return rows, {va: page for va, page in pages.items() if va < 1 << 47}, done
+
+    def test_a_plugin_gets_what_read_gives(self):
+        """And says what it is worth, in a column and in a file."""
+        log = self.dir / 'verdicts.csv'
+        rows, pages, _ = self.memmap(RAMSEAL=RAMSEAL, RAMSEAL_VERDICTS=str(log), RAMSEAL_COLUMN='1')
+        wanted = {va: data for va, (_, data) in self.wanted.items() if data is not None}
+        kinds = collections.Counter(row['content'] for va, (row, _) in self.wanted.items() if va in pages)
+        self.assertEqual(kinds['compressed'], 1500)
+        self.assertGreater(kinds['page-file'], 3000)
+        self.assertEqual(set(pages), set(wanted))
+        self.assertEqual([hex(va) for va in pages if pages[va] != wanted[va]], [])
+        # The file: each page of the process with the program's words.
+        judged = {}
+        with open(log, encoding='utf-8') as f:
+            for row in csv.DictReader(f):
+                if row['dtb'] == self.dtb:
+                    self.assertEqual(row['pid'], self.pid)
+                    judged.update({int(row['va'], 16) + i * PAGE: row for i in range(int(row['pages']))})
+        for va, (row, _) in self.wanted.items():
+            got = judged[va]
+            self.assertEqual([got[k] for k in ('state', 'content', 'trust', 'verdict', 'doubt', 'why')],
+                             [row.get(k, '') for k in ('state', 'content', 'trust', 'verdict', 'doubt', 'why')], hex(va))
+        # The column: the worst of the row.
+        said = {row['Verdict'].split(' ')[0] for row in rows}
+        self.assertLessEqual({'safe', 'at-risk'}, said)
+        for row in rows:
+            inside = {self.wanted[va][0]['trust'] for va in range(int(row['Virtual'], 16), int(row['Virtual'], 16) +
+                                                                   int(row['Size'], 16), PAGE) if va in self.wanted}
+            if 'at-risk' in inside:
+                self.assertRegex(row['Verdict'], r'^(at-risk|wrong) \(\d+ of \d+ pages\)$')
+
+    def test_without_the_program(self):
+        """It is said once, and those pages are missing; so it was before there were any."""
+        rows, pages, done = self.memmap(RAMSEAL='/nonexistent/ramseal')
+        self.assertEqual(done.stderr.count('pages that only `ramseal read` finds are missing: the program ramseal'), 1)
+        self.assertNotIn('Verdict', rows[0])
+        kinds = collections.Counter(row['content'] for va, (row, _) in self.wanted.items() if va in pages)
+        self.assertEqual(kinds['compressed'], 0)
+        self.assertGreater(kinds['page-file'], 3000)
+        for va, page in pages.items():
+            self.assertEqual(page, self.wanted[va][1], hex(va))
+
+    def test_a_program_that_fails(self):
+        """Once, with its reason."""
+        failing = self.dir / 'failing'
+        failing.write_text('#!/bin/sh\necho "ramseal: read: cannot today" >&2\nexit 9\n')
+        failing.chmod(0o755)
+        _, pages, done = self.memmap(RAMSEAL=str(failing))
+        self.assertEqual(done.stderr.count('are missing: ramseal: read: cannot today'), 1, done.stderr)
+        self.assertGreater(len(pages), 3000)
+
+    def test_slots_of_linux(self):
+        """
+        Hand-made tables of Linux, one entry of which is in a swap area (arch/x86/include/asm/pgtable_64.h), and a
+        stand-in for the program. tests/vm/test_swap.py has the program follow such entries.
+        """
+        pml4, pdpt, directory, table, page, va = 0x1000, 0x2000, 0x3000, 0x4000, 0x5000, 0x7F1234400000
+        swapped = (~5 & (1 << 50) - 1) << 9 & (1 << 59) - 1 | 1 << 59
+        frames = {pml4: {va >> 39 & 511: pdpt | 7}, pdpt: {va >> 30 & 511: directory | 7},
+                  directory: {va >> 21 & 511: table | 7}, table: {0: page | 7, 1: swapped, 2: swapped + 512}}
+        image, path, program, answers = (self.dir / n for n in ('l.lime', 'l.rsz', 'stand-in', 'answers.json'))
+        with open(image, 'wb') as f:
+            f.write(struct.pack('<IIQQ8x', 0x4C694D45, 1, 0x1000, 0x5FFF))
+            for at in sorted(frames):
+                f.write(b''.join(struct.pack('<Q', frames[at].get(i, 0)) for i in range(512)))
+            f.write(b'p' * PAGE)
+        run(RAMSEAL, 'acquire', '-q', '-s', f'file:{image}', '-o', path)
+        rows = [{'va': hex(va), 'pages': 1, 'state': 'valid', 'content': 'memory', 'fill': 1},
+                {'va': hex(va + PAGE), 'pages': 1, 'state': 'swap', 'content': 'page-file', 'fill': 0x5A},
+                {'va': hex(va + 2 * PAGE), 'pages': 1, 'state': 'swap', 'content': 'none', 'fill': 3}]
+        answers.write_text(json.dumps({'dtb': hex(pml4), 'rows': rows}))
+        program.write_text(STAND_IN.format(answers=str(answers)))
+        program.chmod(0o755)
+        done = volatility.python(HERE / 'read_in_volatility3.py', samples.LAYER, path, 'linux', hex(pml4),
+                                 ramseal=program, input='\n'.join(hex(va + i * PAGE) for i in range(4)))
+        got = dict(map(str.split, done.stdout.splitlines()))
+        digest = lambda byte: hashlib.sha256(byte * PAGE).hexdigest()
+        self.assertEqual(list(got.values()), [digest(b'p'), digest(b'\x5a'), '-', '-'])
 
 
 if __name__ == '__main__':

@@ -40,20 +40,20 @@ def skip_without():
         sys.exit(SKIPPED_EXIT)
 
 
-def python(script, *arguments, **kwargs):
-    environment = {**os.environ, 'PYTHONPATH': str(source()), 'PYTHONDONTWRITEBYTECODE': '1'}
+def python(script, *arguments, ramseal='', **kwargs):
+    environment = {**os.environ, 'PYTHONPATH': str(source()), 'PYTHONDONTWRITEBYTECODE': '1', 'RAMSEAL': str(ramseal)}
     done = subprocess.run([interpreter(), str(script), *map(str, arguments)], capture_output=True,
                           text=True, timeout=900, env=environment, **kwargs)
     assert done.returncode == 0, done.stderr
     return done
 
 
-def vol(folder, symbols, *arguments):
+def vol(folder, symbols, *arguments, layer=LAYER, **variables):
     """A run with caches in `folder` and symbols in `symbols`, offline."""
-    environment = {**os.environ, 'PYTHONPATH': '', 'PYTHONDONTWRITEBYTECODE': '1'}
+    environment = {**os.environ, 'PYTHONPATH': '', 'PYTHONDONTWRITEBYTECODE': '1', **variables}
     cache = Path(folder) / 'cache'
     cache.mkdir(exist_ok=True)
     return subprocess.run([interpreter(), source() / 'vol.py', '--offline', '-q', '--cache-path', cache,
-                           '-p', LAYER, '-s', symbols, *map(str, arguments)], capture_output=True,
+                           '-p', layer, '-s', symbols, *map(str, arguments)], capture_output=True,
                           text=True, timeout=900, env=environment, cwd=folder,
                           stdin=subprocess.DEVNULL)
