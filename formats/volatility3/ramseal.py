@@ -741,7 +741,7 @@ def program():
     named = os.environ.get("RAMSEAL")
     if named:
         return shutil.which(named)
-    for folder in (os.path.join(here, "..", "..", "..", "bin"), os.path.join(here, "..", "..", "..")):
+    for folder in (os.path.join(here, "..", "..", "..", "bin"), os.path.join(here, "..")):
         found = shutil.which(name, path=folder)
         if found:
             return os.path.normpath(found)

@@ -192,6 +192,7 @@ class Install(unittest.TestCase):
                      for at, _, names in os.walk(d) for name in names}
             for path in ("/bin/ramseal", "/share/man/man1/ramseal.1", "/share/doc/ramseal/LICENSE",
                          "/bin/ramseal-collect", "/share/man/man1/ramseal-collect.1",
+                         "/share/ramseal/volatility3/ramseal.py", "/share/ramseal/volatility3/README.md",
                          "/share/bash-completion/completions/ramseal.bash",
                          "/share/zsh/site-functions/_ramseal",
                          "/share/fish/vendor_completions.d/ramseal.fish"):

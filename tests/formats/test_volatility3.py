@@ -18,6 +18,7 @@ import random
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -243,6 +244,28 @@ class Asked(unittest.TestCase):
                                                                    int(row['Size'], 16), PAGE) if va in self.wanted}
             if 'at-risk' in inside:
                 self.assertRegex(row['Verdict'], r'^(at-risk|wrong) \(\d+ of \d+ pages\)$')
+
+    def test_installed(self):
+        """It finds the program in its own prefix, and volatility3 finds it by its configuration."""
+        prefix, home = self.dir / 'prefix', self.dir / 'home'
+        layer, settings = prefix / 'share/ramseal/volatility3', home / '.config/volatility3/vol.json'
+        for folder in layer, prefix / 'bin', settings.parent:
+            folder.mkdir(parents=True)
+        shutil.copy(samples.LAYER / 'ramseal.py', layer)
+        (prefix / 'bin/ramseal').symlink_to(RAMSEAL)
+        settings.write_text(json.dumps({'plugin_dirs': str(layer)}))
+        done = subprocess.run([volatility.interpreter(), '-c', 'import ramseal; print(ramseal.program())'], cwd=layer,
+                              env={'PATH': '/nonexistent'}, capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout.strip(), str(prefix / 'bin/ramseal'))
+        cache = self.dir / 'installed'
+        cache.mkdir()
+        done = subprocess.run([volatility.interpreter(), volatility.source() / 'vol.py', '--offline', '-q', '--cache-path',
+                               cache, '-s', self.symbols, '-r', 'csv', '-f', self.path, 'windows.pslist'], cwd=cache,
+                              env={'HOME': str(home), 'PATH': '/usr/bin:/bin', 'RAMSEAL_COLUMN': '1'},
+                              capture_output=True, text=True, timeout=900)
+        rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row['PID']]
+        self.assertIn(self.pid, {row['PID'] for row in rows}, done.stderr)
+        self.assertTrue(all('pages)' in row['Verdict'] for row in rows), rows)
 
     def test_without_the_program(self):
         """It is said once, and those pages are missing; so it was before there were any."""
