@@ -45,6 +45,16 @@ static void put_table_system(json_t *doc, const json_t *tables)
 	json_object_set_new(doc, "system", system);
 }
 
+/* Of an image in which no kernel was found: what shows that there is one. */
+static void put_displaced(json_t *doc, const json_t *lines)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(lines, i, line)
+		info_copy_keys(doc, line, (const char *const[]){ "displaced", NULL });
+}
+
 void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin, const json_t *lines)
 {
 	const json_t *tables = origin_tables(lines);
@@ -62,6 +72,7 @@ void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin, 
 		json_object_set_new(doc, "made_on", made_on);
 		json_object_set_new(doc, "still", json_boolean(o->still));
 	}
+	put_displaced(doc, lines);
 	if (!tables)
 		return;
 	put_table_system(doc, tables);
@@ -143,6 +154,23 @@ static void print_outside(const json_t *o)
 			  tables_number(o, "last"));
 }
 
+static void print_displaced(const json_t *o)
+{
+	const json_int_t distance = json_integer_value(json_object_get(o, "distance"));
+
+	if (o && json_object_get(o, "roots"))
+		print_row("displaced",
+			  "%" PRIu64 " roots of page tables stand 0x%" PRIx64
+			  " bytes %s where they name themselves: addresses are wrong",
+			  tables_number(o, "roots"),
+			  (uint64_t)(distance < 0 ? -distance : distance),
+			  distance < 0 ? "before" : "behind");
+	else if (o)
+		print_row("displaced",
+			  "the page tables of the Linux kernel are not where its VMCOREINFO says: "
+			  "addresses are wrong");
+}
+
 void info_print_kernel(const json_t *doc)
 {
 	const json_t *system = json_object_get(doc, "system");
@@ -156,6 +184,7 @@ void info_print_kernel(const json_t *doc)
 			  tables_number(system, "levels"), base ? ", image at " : "",
 			  base ? base : "");
 	print_outside(json_object_get(system, "outside"));
+	print_displaced(json_object_get(doc, "displaced"));
 	print_ntoskrnl(ntoskrnl);
 	print_kdbg(json_object_get(doc, "kdbg"));
 }

@@ -219,16 +219,24 @@ class Hole(Case):
         self.assertTrue(got[0] == self.memory[:HOLE.start] and got[HOLE.stop] == self.memory[HOLE.stop:])
 
     def test_memory_that_is_not_in_its_place_is_told(self):
-        half, part = len(self.memory) // 2, len(self.memory) // 4
+        half, part, seen = len(self.memory) // 2, len(self.memory) // 4, []
         for name, content in (('halves that were exchanged', self.memory[half:] + self.memory[:half]),
                               ('a mebibyte in front', bytes(MIB) + self.memory),
                               ('sixteen pages are gone', self.memory[16 * PAGE:]),
                               ('quarters that were exchanged', self.memory[:part] + self.memory[2 * part:3 * part]
                                + self.memory[part:2 * part] + self.memory[3 * part:])):
             with self.subTest(name):
-                self.container(self.file('moved.raw', content), code=3)
+                doc, text = self.container(self.file('moved.raw', content), code=3)
                 self.assertIn('another order', self.log)
                 self.assertNotIn('outcome: complete', self.log)
+                if 'name themselves' in self.log:
+                    there = doc['displaced']
+                    self.assertIn(f'{there["roots"]} roots', self.log)
+                    self.assertIn(f'0x{abs(there["distance"]):x} bytes', self.log)
+                    self.assertIn('addresses are wrong', text)
+                seen.append(doc.get('displaced', {}).get('distance'))
+        # What stands in front moves all by as much; what is gone, the other way.
+        self.assertEqual(seen[1:3], [MIB, -16 * PAGE])
 
 
 class Linux(Case):
@@ -259,6 +267,8 @@ class Linux(Case):
                 r = run('acquire', '-f', '-s', f'file:{image}', '-o', self.at / 'out.rsz', '--no-pagefile')
                 self.assertEqual(r.returncode, 3, r.stderr)
                 self.assertIn(f'VMCOREINFO of a Linux kernel ({self.RELEASE})', r.stderr.decode())
+                doc = json.loads(run('info', '--json', self.at / 'out.rsz').stdout)
+                self.assertEqual(doc['displaced'], {'vmcoreinfo': self.RELEASE})
 
 
 if __name__ == '__main__':

@@ -195,6 +195,19 @@ json_t *tables_json(const struct tables_result *r)
 	return o;
 }
 
+static json_t *displaced_json(const struct displaced *d)
+{
+	json_t *o = json_object();
+
+	if (d->roots) {
+		json_object_set_new(o, "roots", json_u64(d->roots));
+		json_object_set_new(o, "distance", json_integer((json_int_t)d->distance));
+	}
+	if (d->vmcoreinfo)
+		json_object_set_new(o, "vmcoreinfo", json_text(d->release));
+	return o;
+}
+
 json_t *tables_line_json(const struct tables_result *r, const char *when)
 {
 	json_t *o = tables_json(r);
@@ -217,6 +230,8 @@ json_t *tables_line_json(const struct tables_result *r, const char *when)
 						field_u64("entries", r->outside.entries),
 						field_u64("first", r->outside.first),
 						field_u64("last", r->outside.last))));
+	if (displaced_is_sure(&r->displaced))
+		json_object_set_new(o, "displaced", displaced_json(&r->displaced));
 	if (r->processes)
 		json_object_set(o, "processes_compared", r->processes);
 	return o;
