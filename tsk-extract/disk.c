@@ -279,13 +279,17 @@ static void compare_partition_tables(struct disk *d, const uint8_t *mbr, const s
  */
 static enum status open_tables(struct disk *d, const uint8_t *mbr, struct err *e)
 {
-	const enum mbr_kind kind = mbr ? mbr_kind_of(mbr) : MBR_NONE;
+	bool odd_flag = false;
+	const enum mbr_kind kind =
+		mbr ? mbr_kind_of(mbr, d->reader->size / 512, &odd_flag) : MBR_NONE;
 	struct gpt g;
 	enum status st = gpt_open(d->reader, &g, e), mbr_st = ST_NOT_MINE;
 
 	if (mbr && (kind == MBR_PARTITIONS || st == ST_NOT_MINE))
 		mbr_st = open_mbr(d, mbr, kind == MBR_PARTITIONS, e);
 	if (mbr_st != ST_NOT_MINE) {
+		if (odd_flag)
+			add_note(d, "the MBR has boot indicators that make no sense");
 		if (!st)
 			add_note(d,
 				 "the MBR has partitions but no protective entry: the %s GPT is "

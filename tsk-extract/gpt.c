@@ -141,20 +141,40 @@ struct mbr_entry mbr_entry_of(const uint8_t sector[static 512], size_t i)
 	return e;
 }
 
-/* An entry that makes no sense is more likely to be text or code than a partition. */
-enum mbr_kind mbr_kind_of(const uint8_t sector[static 512])
+static bool mbr_entries_fit(const uint8_t sector[static 512], uint64_t sectors)
+{
+	for (size_t i = 0; i < MBR_ENTRIES; i++) {
+		const struct mbr_entry p = mbr_entry_of(sector, i);
+
+		if (p.sectors && (p.first >= sectors || p.sectors > sectors - p.first))
+			return false;
+		for (size_t k = 0; k < i && p.sectors; k++) {
+			const struct mbr_entry q = mbr_entry_of(sector, k);
+
+			if (q.sectors && p.first < (uint64_t)q.first + q.sectors &&
+			    q.first < (uint64_t)p.first + p.sectors)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Where nothing fits, it is more likely to be text or code than a table. */
+enum mbr_kind mbr_kind_of(const uint8_t sector[static 512], uint64_t sectors, bool *odd_flag)
 {
 	bool any = false, protective = false;
 
+	*odd_flag = false;
 	if (get_le16(sector + 510) != 0xaa55)
 		return MBR_NONE;
 	for (size_t i = 0; i < MBR_ENTRIES; i++) {
 		const struct mbr_entry p = mbr_entry_of(sector, i);
 
-		if (sector[446 + 16 * i] & 0x7f)
-			return MBR_NONE;
+		*odd_flag |= (sector[446 + 16 * i] & 0x7f) != 0;
 		protective |= p.type == MBR_TYPE_GPT;
 		any |= p.sectors != 0;
 	}
+	if (*odd_flag && !mbr_entries_fit(sector, sectors))
+		return MBR_NONE;
 	return protective ? MBR_PROTECTIVE : any ? MBR_PARTITIONS : MBR_NONE;
 }

@@ -829,6 +829,28 @@ class Disks(Case):
             self.assertEqual((r.code, r.out), (INPUT, b''), r.err)
             self.assertIn('no NTFS volume', r.err)
 
+    def test_mbr_with_an_odd_boot_indicator_beside_a_gpt_of_a_former_use(self):
+        """Firmware does not use it (UEFI 2.10, 5.2.1): what counts is where the partitions are."""
+        old, new, first, entry = self.old_and_new()
+        total = os.path.getsize(self.image) // 512
+        where = struct.unpack('<I', entry[8:12])[0]
+        for backup in (False, True):
+            if backup:
+                self.put(512, bytes(33 * 512))
+            for flag in (b'\x41', b'\x01', b'\xff'):
+                with self.subTest(backup=backup, flag=flag):
+                    self.put(0, bytes(446) + flag + entry[1:] + bytes(48) + b'\x55\xaa')
+                    self.finds(new, 'boot indicators that make no sense', 'GPT is ignored')
+                    # In an entry that is not used.
+                    self.put(0, bytes(446) + entry + flag + bytes(47) + b'\x55\xaa')
+                    self.finds(new, 'boot indicators that make no sense', 'GPT is ignored')
+            # Text, or code: partitions that are not on the disk, or one in another.
+            for at, size in ((total, 8), (where + 8, 8), (where - 8, 16), (1, 0xffffffff)):
+                with self.subTest(backup=backup, at=at, size=size):
+                    wild = struct.pack('<B3sB3sII', 0x41, bytes(3), 7, bytes(3), at, size)
+                    self.put(0, bytes(446) + entry + wild + bytes(32) + b'\x55\xaa')
+                    self.finds(old, offset=2048)
+
     def test_tables_that_name_other_partitions_are_told(self):
         v = self.one(16384, 4)
         gpt_disk(self.image, [v])
