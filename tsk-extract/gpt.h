@@ -49,8 +49,8 @@ enum mbr_kind {
 
 /*
  * `sectors`: of the disk, of 512 bytes. Firmware does not use the boot indicator (5.2.1), so an odd
- * one alone makes no MBR invalid: then its partitions must be on the disk, without overlap, as 5.2.1
- * has it of every MBR, and *odd_flag becomes true. In others, one that is not is left out.
+ * one alone makes no MBR invalid: then its partitions must be on the disk, without overlap, as
+ * 5.2.1 has it of every MBR, and *odd_flag becomes true. In others, one that is not is left out.
  */
 enum mbr_kind mbr_kind_of(const uint8_t sector[static 512], uint64_t sectors, bool *odd_flag);
 
