@@ -504,6 +504,23 @@ enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned fla
 			      : extract_open_whole(r, p->path, ret, e);
 }
 
+enum status pagefile_compare(const struct pagefile *p, struct comparison *ret, struct err *e)
+{
+	struct extract *x = NULL;
+	struct reader *held = NULL;
+	enum status st = system_open_held(p->path, &held, e);
+
+	if (!st && !p->volume)
+		st = err_set(e, ST_INPUT, "%s: is not read through its volume", p->path);
+	if (!st)
+		st = pagefile_open(NULL, p, 0, &x, e);
+	if (!st)
+		st = compare_file(x, held, ret, e);
+	extract_close(x);
+	reader_close(held);
+	return st;
+}
+
 enum status pagefile_check_slots(const struct pagefile *p, struct err *e)
 {
 	return p->check ? p->check(p, e) : ST_OK;

@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_TSK_EXTRACT_PAGEFILES_H
 #define RAMSEAL_TSK_EXTRACT_PAGEFILES_H
 
-#include "tsk-extract/extract.h"
+#include "tsk-extract/compare.h"
 #include "tsk-extract/slot_map.h"
 
 #define PAGEFILE_KIND_MAP(X)                                                                       \
@@ -24,6 +24,10 @@ enum pagefile_kind {
 };
 
 const char *pagefile_kind_text(enum pagefile_kind kind);
+
+/* How a file of a live Windows is read. */
+#define PAGEFILE_RAW  "raw volume"
+#define PAGEFILE_HELD "handle of System" /* held_file.h */
 
 /* How certain the number is. */
 enum number_origin {
@@ -43,6 +47,8 @@ struct pagefile {
 	const char *named_by;        /* "ExistingPageFiles", "PagingFiles", "the root folder" ... */
 	enum number_origin origin;
 	uint32_t number; /* unless NUMBER_NONE */
+	/* A live Windows: PAGEFILE_RAW or PAGEFILE_HELD if it is readable; else NULL. */
+	const char *read_by;
 
 	bool readable;      /* it exists and can be opened */
 	bool absent;        /* its volume was searched, and it is not there */
@@ -63,7 +69,7 @@ struct pagefile {
 	/* For pagefile_check_slots(), if there is something to check; or NULL. */
 	enum status (*check)(const struct pagefile *p, struct err *e);
 
-	/* Only for files of a simulated machine, which this folder cannot open; else NULL. */
+	/* If it is not opened by its path: files of a simulated machine, handles. Else NULL. */
 	enum status (*open)(const struct pagefile *p, struct reader **ret, struct err *e);
 	void *context;
 };
@@ -116,6 +122,12 @@ enum status pagefile_list_add(struct pagefile_list *l, const char *path, struct 
  */
 enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned flags,
 			  struct extract **ret, struct err *e);
+
+/*
+ * Reads a file of a live Windows both ways, through its volume and by System's handle. ST_INPUT if
+ * it is not read through its volume, or there is no such handle; ST_NO_SOURCE on other systems.
+ */
+enum status pagefile_compare(const struct pagefile *p, struct comparison *ret, struct err *e);
 
 /*
  * A second check after its content was read. ST_OK if its slots have not moved, or were not known;

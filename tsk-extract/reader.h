@@ -100,6 +100,11 @@ uint32_t reader__read_aligned(struct reader *r, const struct bounce *b, uint64_t
 
 /* The kinds. ST_NOT_MINE: try the next. */
 enum status reader__open_system(const char *path, struct reader **ret, struct err *e);
+/*
+ * Windows. A file by a handle that may be shared with whoever opened it, buffered or not. Owns the
+ * handle from then on, even if this fails.
+ */
+enum status reader__open_handle(void *handle, const char *path, struct reader **ret, struct err *e);
 enum status reader__open_split(const char *const *paths, size_t n, struct reader **ret,
 			       struct err *e);
 enum status reader__open_ewf(const char *path, struct reader **ret, struct err *e);

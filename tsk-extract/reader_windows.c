@@ -30,7 +30,12 @@
 struct file_reader {
 	struct reader reader;
 	HANDLE handle;
-	HANDLE done;     /* devices: the event of the read under way */
+	HANDLE done; /* devices and shared handles: the event of the read under way */
+	/*
+	 * A handle of another process may have a completion port, which must not hear of our reads:
+	 * the event's lowest bit says so (GetQueuedCompletionStatus(), Microsoft Learn).
+	 */
+	bool quiet;
 	wchar_t *path;   /* as it was opened */
 	uint8_t *bounce; /* devices */
 };
@@ -42,7 +47,7 @@ static DWORD read_overlapped(const struct file_reader *f, uint64_t off, void *bu
 	OVERLAPPED at = {
 		.Offset = (DWORD)off,
 		.OffsetHigh = (DWORD)(off >> 32),
-		.hEvent = f->done,
+		.hEvent = (HANDLE)((uintptr_t)f->done | f->quiet),
 	};
 
 	*got = 0;
@@ -99,6 +104,9 @@ static void file_close(struct reader *r)
 static const struct reader_ops file_ops = { .kind = "file",
 					    .read = file_read,
 					    .close = file_close };
+static const struct reader_ops shared_ops = { .kind = "handle",
+					      .read = device_read,
+					      .close = file_close };
 static const struct reader_ops device_ops = { .kind = "device",
 					      .read = device_read,
 					      .close = file_close };
@@ -267,6 +275,36 @@ enum status reader__open_system(const char *path, struct reader **ret, struct er
 		file_close(&f->reader);
 		return st;
 	}
+	*ret = &f->reader;
+	return ST_OK;
+}
+
+enum status reader__open_handle(void *handle, const char *path, struct reader **ret, struct err *e)
+{
+	struct file_reader *f = calloc(1, sizeof(*f));
+	LARGE_INTEGER size = { 0 };
+	enum status st = ST_OK;
+
+	if (!f) {
+		CloseHandle(handle);
+		return err_nomem(e);
+	}
+	f->handle = handle;
+	f->quiet = true;
+	f->bounce = os_buffer(BOUNCE_SIZE);
+	f->done = CreateEventW(NULL, TRUE, FALSE, NULL);
+	if (!f->bounce || !f->done)
+		st = err_nomem(e);
+	else if (!GetFileSizeEx(handle, &size))
+		st = err_from_win32(e, ST_INPUT, GetLastError(), "%s: size", path);
+	if (st) {
+		file_close(&f->reader);
+		return st;
+	}
+	f->reader = (struct reader){ .ops = &shared_ops,
+				     .size = (uint64_t)size.QuadPart,
+				     .sector = PAGE_SIZE,
+				     .device = true };
 	*ret = &f->reader;
 	return ST_OK;
 }

@@ -34,4 +34,7 @@ hive_h *hive_memory_open(const struct hive_memory *m);
  */
 enum status system_open_swap(const char *path, struct reader **ret, struct err *e);
 
+/* Windows: a page file by the handle of System (held_file.h). ST_NO_SOURCE elsewhere. */
+enum status system_open_held(const char *path, struct reader **ret, struct err *e);
+
 #endif

@@ -154,6 +154,12 @@ static bool zswap_is_on(void)
 	return f && getc(f) == 'Y';
 }
 
+enum status system_open_held(const char *path, struct reader **ret, struct err *e)
+{
+	(void)ret;
+	return err_set(e, ST_NO_SOURCE, "%s: only Windows holds page files by a handle", path);
+}
+
 enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/swaps", "re");

@@ -11,6 +11,7 @@
 
 #include "formats/base/nt_answers.h"
 #include "formats/base/win32.h"
+#include "tsk-extract/held_file.h"
 #include "tsk-extract/kernel_pagefiles.h"
 #include "tsk-extract/pagefiles_internal.h"
 
@@ -43,6 +44,11 @@ hive_h *hive_memory_open(const struct hive_memory *m)
 enum status system_open_swap(const char *path, struct reader **ret, struct err *e)
 {
 	return reader__open_system(path, ret, e);
+}
+
+enum status system_open_held(const char *path, struct reader **ret, struct err *e)
+{
+	return held_file_open(HELD_BY_SYSTEM, path, ret, e);
 }
 
 /* --- the kernel's list --------------------------------------------------------------------- */
@@ -120,17 +126,42 @@ static enum status open_volume_once(struct volumes *v, const char *path, size_t 
 	return st ? st : remember_disk(v, *ret, name, e);
 }
 
-static enum status locate_pagefile(struct volumes *v, struct pagefile *p)
+static enum status open_held(const struct pagefile *p, struct reader **ret, struct err *e)
 {
-	const size_t len = pagefile__volume_length(p->path);
-	struct disk *d = NULL;
-	enum status st;
+	return system_open_held(p->path, ret, e);
+}
 
-	if (!len) {
-		err_set(&p->problem, ST_INPUT, "%s: names no volume", p->path);
+/* Where the volume cannot be read: never instead of it. */
+static enum status try_held(struct pagefile *p)
+{
+	const struct err raw = p->problem;
+	struct err why = ERR_INIT;
+	struct reader *r = NULL;
+	const enum status st = open_held(p, &r, &why);
+
+	if (st == ST_NOMEM)
+		return st;
+	if (st) {
+		err_set(&p->problem, ST_INPUT, "%.240s; nor by a handle of System: %.230s",
+			raw.message, why.message);
 		return ST_OK;
 	}
-	st = open_volume_once(v, p->path, len, &d, &p->problem);
+	p->problem = (struct err)ERR_INIT;
+	err_set(&p->note, ST_OK, "read by a handle of System: %.450s", raw.message);
+	p->read_by = PAGEFILE_HELD;
+	p->open = open_held;
+	p->volume = NULL;
+	p->readable = true;
+	p->size = p->allocated = p->initialised = r->size;
+	reader_close(r);
+	return ST_OK;
+}
+
+static enum status probe_raw(struct volumes *v, struct pagefile *p, size_t len)
+{
+	struct disk *d = NULL;
+	enum status st = open_volume_once(v, p->path, len, &d, &p->problem);
+
 	if (!st)
 		st = disk_only_ntfs(d, &p->volume, &p->problem);
 	if (st)
@@ -138,7 +169,21 @@ static enum status locate_pagefile(struct volumes *v, struct pagefile *p)
 	p->inner = len;
 	p->disk = d;
 	pagefile__probe(disk_reader(d), p);
+	p->read_by = p->readable ? PAGEFILE_RAW : NULL;
 	return ST_OK;
+}
+
+static enum status locate_pagefile(struct volumes *v, struct pagefile *p)
+{
+	const size_t len = pagefile__volume_length(p->path);
+	enum status st;
+
+	if (!len) {
+		err_set(&p->problem, ST_INPUT, "%s: names no volume", p->path);
+		return ST_OK;
+	}
+	st = probe_raw(v, p, len);
+	return st || p->readable || p->absent ? st : try_held(p);
 }
 
 /* --- the list ------------------------------------------------------------------------------ */

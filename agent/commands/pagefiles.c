@@ -19,6 +19,7 @@ static enum status pagefiles_run(struct cli *cli, struct err *e);
 struct pagefiles_options {
 	struct disk_options disk;
 	bool hibernation;
+	bool compare;
 	bool json;
 };
 
@@ -26,6 +27,9 @@ static const struct option_def options[] = {
 	DISK_OPTIONS(struct pagefiles_options),
 	CLI_FLAG(struct pagefiles_options, hibernation, 0, "hibernation",
 		 "also list Windows' hiberfil.sys"),
+	CLI_FLAG(struct pagefiles_options, compare, 0, "compare",
+		 "Windows: read all of each page file twice, through its volume and by the\n"
+		 "handle of System, and count the pages that differ"),
 	CLI_FLAG(struct pagefiles_options, json, 'j', "json", "print one JSON object"),
 };
 
@@ -65,6 +69,8 @@ json_t *command_pagefile_json(const struct pagefile *p)
 
 	if (o && p->origin != NUMBER_NONE)
 		json_object_set_new(o, "number", json_integer(p->number));
+	if (o && p->read_by)
+		json_object_set_new(o, "read_by", json_string(p->read_by));
 	if (o && p->volume)
 		json_object_set_new(o, "volume", volume_json(p->volume));
 	if (o && p->readable) {
@@ -89,14 +95,42 @@ json_t *command_pagefile_json(const struct pagefile *p)
 	return o;
 }
 
-static enum status pagefiles_print_json(const struct pagefile_list *l, struct err *e)
+static json_t *comparison_json(const struct comparison *c)
+{
+	json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:b}", "same", (json_int_t)c->same, "settled",
+			      (json_int_t)c->settled, "different", (json_int_t)c->different,
+			      "unread", (json_int_t)c->unread, "other_size", c->other_size);
+
+	if (o && c->different)
+		json_object_set_new(o, "first_different",
+				    json_integer((json_int_t)c->first_different));
+	return o;
+}
+
+static void put_comparison(json_t *o, const struct pagefile *p)
+{
+	struct comparison c;
+	struct err why = ERR_INIT;
+
+	if (pagefile_compare(p, &c, &why))
+		json_object_set_new(o, "compare_problem", json_text(why.message));
+	else
+		json_object_set_new(o, "compared", comparison_json(&c));
+}
+
+static enum status pagefiles_print_json(const struct pagefile_list *l, bool compare, struct err *e)
 {
 	json_t *list = json_array();
 	json_t *doc = json_pack("{s:s, s:o, s:o}", "schema", JSON_SCHEMA("pagefiles"), "pagefiles",
 				list, "volumes", volume_remarks_json(l));
 
-	for (size_t i = 0; doc && i < l->count; i++)
-		json_array_append_new(list, command_pagefile_json(&l->at[i]));
+	for (size_t i = 0; doc && i < l->count; i++) {
+		json_t *o = command_pagefile_json(&l->at[i]);
+
+		if (o && compare)
+			put_comparison(o, &l->at[i]);
+		json_array_append_new(list, o);
+	}
 	if (doc && l->note.message[0])
 		json_object_set_new(doc, "note", json_text(l->note.message));
 	return json_print(doc, JSON_INDENT(1), e);
@@ -111,6 +145,20 @@ static void print_remark(const char *before, const struct err *e)
 		return;
 	text_printable(e->message, shown, sizeof(shown));
 	lines_print(stdout, 6, "    %s%s", before, shown);
+}
+
+static void print_comparison(const struct pagefile *p)
+{
+	struct comparison c;
+	struct err why = ERR_INIT;
+
+	if (pagefile_compare(p, &c, &why))
+		print_remark("not compared: ", &why);
+	else
+		printf("    by the handle of System: %" PRIu64 " pages are the same, %" PRIu64
+		       " at a second look, %" PRIu64 " differ, %" PRIu64 " were not read%s\n",
+		       c.same, c.settled, c.different, c.unread,
+		       c.other_size ? "; another size" : "");
 }
 
 /* "#0 (assumed)  pagefile.sys  2.0 GiB in 17 fragments, volume at sector 2048; from ..." */
@@ -143,10 +191,13 @@ static void print_pagefile(const struct pagefile *p)
 	print_remark("", &p->note);
 }
 
-static void print_lines(const struct pagefile_list *l)
+static void print_lines(const struct pagefile_list *l, bool compare)
 {
-	for (size_t i = 0; i < l->count; i++)
+	for (size_t i = 0; i < l->count; i++) {
 		print_pagefile(&l->at[i]);
+		if (compare)
+			print_comparison(&l->at[i]);
+	}
 	if (l->note.message[0])
 		log_info("pagefiles-note", "%s", l->note.message);
 }
@@ -193,6 +244,8 @@ static enum status pagefiles_run(struct cli *cli, struct err *e)
 
 	if (live && cli_given(cli, "offset"))
 		return cli_usage(cli, e, "--offset needs --image or --volume");
+	if (!live && o->compare)
+		return cli_usage(cli, e, "--compare is for the files of this machine");
 	if (!live)
 		cage_command(cli, false);
 	if (!live)
@@ -201,9 +254,9 @@ static enum status pagefiles_run(struct cli *cli, struct err *e)
 		st = live ? pagefiles_on_host(o->hibernation, &l, e)
 			  : pagefiles_on_disk(d, o->hibernation, &l, e);
 	if (!st && o->json)
-		st = pagefiles_print_json(&l, e);
+		st = pagefiles_print_json(&l, o->compare, e);
 	else if (!st)
-		print_lines(&l);
+		print_lines(&l, o->compare);
 	if (!st)
 		st = pagefiles_status(&l, live ? NULL : disk_options_name(&o->disk),
 				      volume_remarks_tell(&l), e);

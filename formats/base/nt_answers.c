@@ -79,6 +79,36 @@ bool nt_page_file_next(struct nt_list *l, struct nt_page_file *ret)
 	return ret->name.at || get_le16(p + PAGE_FILE_NAME) < 2;
 }
 
+/*
+ * SYSTEM_HANDLE_INFORMATION_EX: their number and 8 bytes, then the entries: object, process,
+ * handle, granted access, back trace, type, attributes.
+ */
+#define HANDLES_FIRST 16
+#define HANDLE_SIZE   40
+
+bool nt_handle_next(struct nt_list *l, struct nt_handle *ret)
+{
+	const uint8_t *p;
+	uint64_t index;
+
+	if (!l->next)
+		l->next = HANDLES_FIRST;
+	if (!range_fits(l->next, HANDLE_SIZE, l->len))
+		return false;
+	index = (l->next - HANDLES_FIRST) / HANDLE_SIZE;
+	if (index >= get_le64(l->at))
+		return false;
+	p = l->at + l->next;
+	l->next += HANDLE_SIZE;
+	*ret = (struct nt_handle){
+		.pid = get_le64(p + 8),
+		.value = get_le64(p + 16),
+		.access = get_le32(p + 24),
+		.type = get_le16(p + 30),
+	};
+	return true;
+}
+
 /* RTL_PROCESS_MODULES: their number, and on an address of 8 RTL_PROCESS_MODULE_INFORMATION[]. */
 #define MODULES_FIRST 8
 #define MODULE_BASE   16

@@ -23,6 +23,7 @@ enum nt_class {
 	NT_PROCESSES = 5,        /* SystemProcessInformation */
 	NT_MODULES = 11,         /* SystemModuleInformation */
 	NT_PAGE_FILES = 18,      /* SystemPageFileInformation */
+	NT_HANDLES = 64,         /* SystemExtendedHandleInformation; XP */
 	NT_SUPERFETCH = 79,      /* SystemSuperfetchInformation; Vista */
 	NT_BOOT = 90,            /* SystemBootEnvironmentInformation; Vista */
 	NT_CODE_INTEGRITY = 103, /* SystemCodeIntegrityInformation; Windows 7 */
@@ -79,6 +80,16 @@ struct nt_page_file {
  * could have any number.
  */
 bool nt_page_file_next(struct nt_list *l, struct nt_page_file *ret);
+
+/* SYSTEM_HANDLE_TABLE_ENTRY_INFO_EX: a handle of some process. */
+struct nt_handle {
+	uint64_t pid, value;
+	uint32_t access; /* granted to it: an ACCESS_MASK */
+	uint16_t type;   /* index of its object's type: this boot's numbers */
+};
+
+/* Their list. `next` counts bytes of the answer; the first call skips its header. */
+bool nt_handle_next(struct nt_list *l, struct nt_handle *ret);
 
 /* RTL_PROCESS_MODULES: the first module, which is the kernel. */
 struct nt_kernel {

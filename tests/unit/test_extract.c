@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
+#include "tsk-extract/compare.h"
 #include "tsk-extract/extract.h"
 #include "tsk-extract/name.h"
 #include "tsk-extract/record.h"
@@ -411,6 +412,74 @@ TEST(a_sector_of_which_only_a_part_came_is_bad)
 	extract_close(x);
 }
 
+/* A file in use, as another way gives it: one page is of another time at the first look. */
+struct second_way {
+	struct reader reader;
+	const uint8_t *truth;
+	unsigned looks;
+};
+
+static uint32_t second_way_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
+{
+	struct second_way *w = (struct second_way *)r;
+
+	memcpy(buf, w->truth + off, len);
+	*good = len;
+	if (!w->looks++)
+		((uint8_t *)buf)[2 * PAGE_SIZE + 9] ^= 1; /* settles */
+	if (off <= 5 * PAGE_SIZE && off + len > 5 * PAGE_SIZE)
+		((uint8_t *)buf)[5 * PAGE_SIZE - off] ^= 1; /* stays */
+	if (off + len == 8 * PAGE_SIZE)
+		*good = len - PAGE_SIZE; /* the last is not given */
+	return *good < len ? EIO : 0;
+}
+
+TEST(two_ways_to_read_a_file_are_compared)
+{
+	static const struct reader_ops ops = { .kind = "second", .read = second_way_read };
+	static uint8_t bytes[9 * PAGE_SIZE];
+	struct second_way w = { .reader = { .ops = &ops, .size = 8 * PAGE_SIZE, .sector = 512 },
+				.truth = bytes };
+	struct reader *r = NULL;
+	struct extract *x = NULL;
+	struct comparison c;
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i / PAGE_SIZE + i % 251);
+	CHECK_OK(reader_open_memory(bytes, sizeof(bytes), 512, &r, &e), &e);
+	CHECK_OK(extract_open_whole(r, "first", &x, &e), &e);
+	CHECK_OK(compare_file(x, &w.reader, &c, &e), &e);
+	assert_int_equal(c.same, 5);
+	assert_int_equal(c.settled, 1);
+	assert_int_equal(c.different, 1);
+	assert_int_equal(c.unread, 1);
+	assert_int_equal(c.first_different, 5 * PAGE_SIZE);
+	assert_true(c.other_size);
+	extract_close(x);
+}
+
+TEST(pages_that_the_volume_does_not_give_are_not_called_the_same)
+{
+	static const uint64_t bad[] = { 9, UINT64_MAX }; /* in the second page */
+	struct extract *x = open_faulty(bad, 4 * PAGE_SIZE);
+	static uint8_t bytes[4 * PAGE_SIZE];
+	struct reader *r = NULL;
+	struct comparison c;
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = i / 512 == 9 ? 0 : (uint8_t)(i / 512 + 1);
+	CHECK_OK(reader_open_memory(bytes, sizeof(bytes), 512, &r, &e), &e);
+	CHECK_OK(compare_file(x, r, &c, &e), &e);
+	assert_int_equal(c.same, 3);
+	assert_int_equal(c.unread, 1);
+	assert_int_equal(c.different, 0);
+	assert_false(c.other_size);
+	reader_close(r);
+	extract_close(x);
+}
+
 TEST(the_last_page_may_be_short)
 {
 	static const uint64_t none[] = { UINT64_MAX };
@@ -471,6 +540,8 @@ int main(void)
 		cmocka_unit_test(torn_record_is_corrupt_and_a_sound_one_is_mended),
 		cmocka_unit_test(bad_sectors_are_recorded_to_the_sector_and_the_rest_is_read),
 		cmocka_unit_test(a_sector_of_which_only_a_part_came_is_bad),
+		cmocka_unit_test(two_ways_to_read_a_file_are_compared),
+		cmocka_unit_test(pages_that_the_volume_does_not_give_are_not_called_the_same),
 		cmocka_unit_test(the_last_page_may_be_short),
 		cmocka_unit_test(attribute_that_points_out_of_its_record_ends_the_walk),
 	};

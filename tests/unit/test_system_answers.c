@@ -5,6 +5,7 @@
 
 #include "agent/collect/acquire/preflight.h"
 #include "agent/collect/host/system_answers.h"
+#include "formats/base/bytes.h"
 #include "formats/base/nt_answers.h"
 
 static void check_flag(const json_t *o, const char *name, int want)
@@ -131,12 +132,46 @@ TEST(what_the_answers_mean_for_an_acquisition)
 	check_findings("{\"security\": {\"antivirus_filters\": []}}", "");
 }
 
+static void put_handle(uint8_t *p, uint64_t pid, uint64_t value, uint32_t access, uint16_t type)
+{
+	put_le64(p + 8, pid);
+	put_le64(p + 16, value);
+	put_le32(p + 24, access);
+	put_le16(p + 30, type);
+}
+
+TEST(handles_are_read_up_to_their_number_and_their_bytes)
+{
+	uint8_t answer[16 + 3 * 40] = { 2 }; /* of three entries, two are said to be there */
+	struct nt_list l = nt_list_over(answer, sizeof(answer));
+	struct nt_handle h;
+
+	put_handle(answer + 16, 4, 0xffffffff80000abcu, 0x0012019f, 37);
+	put_handle(answer + 56, 5000, 8, 1, 37);
+	assert_true(nt_handle_next(&l, &h));
+	assert_int_equal(h.pid, 4);
+	assert_true(h.value == 0xffffffff80000abcu);
+	assert_int_equal(h.access, 0x0012019f);
+	assert_int_equal(h.type, 37);
+	assert_true(nt_handle_next(&l, &h));
+	assert_int_equal(h.pid, 5000);
+	assert_false(nt_handle_next(&l, &h));
+
+	/* One byte short of the second: only the first is there. */
+	l = nt_list_over(answer, 95);
+	assert_true(nt_handle_next(&l, &h));
+	assert_false(nt_handle_next(&l, &h));
+	l = nt_list_over(answer, 15);
+	assert_false(nt_handle_next(&l, &h));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vbs_is_told_flag_by_flag),
 		cmocka_unit_test(shorter_and_longer_answers_are_read),
 		cmocka_unit_test(root_partition_is_no_guest),
+		cmocka_unit_test(handles_are_read_up_to_their_number_and_their_bytes),
 		cmocka_unit_test(altitudes_of_virus_scanners),
 		cmocka_unit_test(what_the_answers_mean_for_an_acquisition),
 	};

@@ -30,6 +30,7 @@
 #include "formats/base/os.h"
 #include "formats/base/win32.h"
 #include "tests/unit/scratch.h"
+#include "tsk-extract/held_file.h"
 
 #include <aclapi.h>
 #include <sddl.h>
@@ -747,7 +748,138 @@ TEST(a_crash_is_reported_to_nobody)
 	assert_true(GetErrorMode() & SEM_NOGPFAULTERRORBOX);
 }
 
-int main(void)
+/* --- files that another process holds ------------------------------------------------------ */
+
+#define HELD_PAGES 5
+
+/* Stands for System: holds a file as Windows holds a page file, until it is told to end. */
+static int hold_file(const char *path, const char *access)
+{
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+	HANDLE pipe,
+		file = CreateFileW(wide, (DWORD)strtoul(access, NULL, 16), 0, NULL, OPEN_EXISTING,
+				   FILE_FLAG_NO_BUFFERING | FILE_FLAG_OVERLAPPED, NULL);
+	char c;
+
+	/* It is asked for its name too. */
+	pipe = CreateNamedPipeW(L"\\\\.\\pipe\\ramseal-held", PIPE_ACCESS_DUPLEX, 0, 1, 0, 0, 0,
+				NULL);
+	putchar(file == INVALID_HANDLE_VALUE || pipe == INVALID_HANDLE_VALUE ? 'n' : 'y');
+	fflush(stdout);
+	return fread(&c, 1, 1, stdin) == 1;
+}
+
+struct holder {
+	PROCESS_INFORMATION process;
+	HANDLE to, from;
+};
+
+/* True if it holds the file. */
+static bool holder_start(struct holder *h, const char *path, const char *access)
+{
+	SECURITY_ATTRIBUTES inherit = { sizeof(inherit), NULL, TRUE };
+	STARTUPINFOW start = { .cb = sizeof(start), .dwFlags = STARTF_USESTDHANDLES };
+	wchar_t self[MAX_PATH], command[1024];
+	char answer = 0;
+	DWORD got;
+
+	assert_true(CreatePipe(&start.hStdInput, &h->to, &inherit, 0));
+	assert_true(CreatePipe(&h->from, &start.hStdOutput, &inherit, 0));
+	SetHandleInformation(h->to, HANDLE_FLAG_INHERIT, 0);
+	SetHandleInformation(h->from, HANDLE_FLAG_INHERIT, 0);
+	start.hStdError = GetStdHandle(STD_ERROR_HANDLE);
+	GetModuleFileNameW(NULL, self, MAX_PATH);
+	swprintf(command, ARRAY_SIZE(command), L"\"%ls\" hold \"%hs\" %hs", self, path, access);
+	assert_true(CreateProcessW(NULL, command, NULL, NULL, TRUE, 0, NULL, NULL, &start,
+				   &h->process));
+	CloseHandle(start.hStdInput);
+	CloseHandle(start.hStdOutput);
+	return ReadFile(h->from, &answer, 1, &got, NULL) && answer == 'y';
+}
+
+static void holder_end(struct holder *h)
+{
+	CloseHandle(h->to);
+	WaitForSingleObject(h->process.hProcess, INFINITE);
+	CloseHandle(h->from);
+	CloseHandle(h->process.hThread);
+	CloseHandle(h->process.hProcess);
+}
+
+/* "DIR\held.sys", full; each page has its number in every byte. */
+static char *make_held_file(void)
+{
+	static uint8_t bytes[HELD_PAGES * PAGE_SIZE];
+	_cleanup_free_ wchar_t *wide = NULL;
+	wchar_t full[MAX_PATH];
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(1 + i / PAGE_SIZE);
+	scratch_write(&dir, "held.sys", bytes, sizeof(bytes));
+	wide = win32_path(scratch_path(&dir, "held.sys"));
+	assert_true(GetFullPathNameW(wide, MAX_PATH, full, NULL));
+	return win32_utf8(full);
+}
+
+TEST(a_file_that_another_process_holds_is_read_by_its_handle)
+{
+	_cleanup_free_ char *path = make_held_file();
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+	_cleanup_free_ uint8_t *buf = malloc(HELD_PAGES * PAGE_SIZE + 1);
+	struct holder h;
+	struct reader *r = NULL;
+	struct err e = ERR_INIT;
+	size_t good = 0;
+
+	assert_true(holder_start(&h, path, "c0000000")); /* GENERIC_READ and _WRITE */
+	assert_true(CreateFileW(wide, GENERIC_READ,
+				FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+				OPEN_EXISTING, 0, NULL) == INVALID_HANDLE_VALUE);
+	if (held_file_open(h.process.dwProcessId, path, &r, &e))
+		fail_msg("%s", e.message);
+	assert_true(r->size == HELD_PAGES * PAGE_SIZE);
+	/* Neither the offset, the length nor the buffer suits a handle without a buffer. */
+	assert_int_equal(reader_read(r, PAGE_SIZE - 3, buf + 1, 2 * PAGE_SIZE, &good), 0);
+	assert_int_equal(good, 2 * PAGE_SIZE);
+	assert_int_equal(buf[1], 1);
+	assert_int_equal(buf[4], 2);
+	assert_int_equal(buf[2 * PAGE_SIZE], 3);
+	assert_int_equal(reader_read(r, 4 * PAGE_SIZE, buf, 2 * PAGE_SIZE, &good), READ_PAST_END);
+	assert_int_equal(good, PAGE_SIZE);
+	assert_int_equal(buf[0], 5);
+	reader_close(r);
+	holder_end(&h);
+}
+
+TEST(a_handle_that_may_not_read_is_none)
+{
+	_cleanup_free_ char *path = make_held_file();
+	struct holder h;
+	struct reader *r = NULL;
+	struct err e = ERR_INIT;
+
+	assert_true(holder_start(&h, path, "40000000")); /* GENERIC_WRITE */
+	assert_int_equal(held_file_open(h.process.dwProcessId, path, &r, &e), ST_INPUT);
+	assert_non_null(strstr(e.message, "holds no handle of it that can be read"));
+	assert_null(strstr(e.message, "; 0 more without the right"));
+	holder_end(&h);
+}
+
+TEST(files_that_nobody_holds_and_processes_that_are_not_there)
+{
+	_cleanup_free_ char *path = make_held_file();
+	struct holder h;
+	struct reader *r = NULL;
+	struct err e = ERR_INIT;
+
+	assert_true(holder_start(&h, path, "80000000"));
+	assert_int_equal(held_file_open(h.process.dwProcessId, "C:\\other.sys", &r, &e), ST_INPUT);
+	assert_non_null(strstr(e.message, "holds no handle of it that can be read"));
+	holder_end(&h);
+	assert_int_equal(held_file_open(0x7ffffff0, path, &r, &e), ST_INPUT);
+	assert_non_null(strstr(e.message, "handles of process 2147483632"));
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(machine_without_a_dns_name_has_its_netbios_name),
@@ -783,7 +915,12 @@ int main(void)
 		cmocka_unit_test(without_an_access_list_nothing_private_is_made),
 		cmocka_unit_test(copy_of_a_driver_is_made_below_windows_itself),
 		cmocka_unit_test(a_crash_is_reported_to_nobody),
+		cmocka_unit_test(a_file_that_another_process_holds_is_read_by_its_handle),
+		cmocka_unit_test(a_handle_that_may_not_read_is_none),
+		cmocka_unit_test(files_that_nobody_holds_and_processes_that_are_not_there),
 	};
 
+	if (argc == 4 && !strcmp(argv[1], "hold"))
+		return hold_file(argv[2], argv[3]);
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -324,6 +324,16 @@ class Disks(Case):
         self.assertEqual(listed[0]['number'], 0)
         self.assertTrue(listed[0]['readable'], listed)
         self.assertEqual(listed[0]['size'], len(f.content()))
+        self.assertEqual(listed[0]['read_by'], 'raw volume')
+
+    def test_a_volume_that_cannot_be_read_and_a_system_that_gives_no_handle(self):
+        self.registry('ExistingPageFiles', '\\??\\Q:\\pagefile.sys')
+        listed = json.loads(self.check(run('pagefiles', '--json')).stdout)['pagefiles']
+        self.assertEqual(len(listed), 1, listed)
+        self.assertFalse(listed[0]['readable'])
+        self.assertNotIn('read_by', listed[0])
+        # What Wine lacks is the process; Windows refuses it.
+        self.assertRegex(listed[0]['problem'], r'Q:.*; nor by a handle of System: handles of process 4: ')
 
 
 class Swapper(unittest.TestCase):

@@ -107,6 +107,8 @@ static void put_pagefile(json_t *o, const struct pagefile *p)
 	json_object_set_new(o, "number_origin", json_string(number_origin_name(p->origin)));
 	if (p->origin != NUMBER_NONE)
 		json_object_set_new(o, "number", json_u64(p->number));
+	if (p->read_by)
+		json_object_set_new(o, "read_by", json_string(p->read_by));
 	if (p->note.message[0])
 		json_object_set_new(o, "note", json_text(p->note.message));
 	if (p->slots.slots) {
