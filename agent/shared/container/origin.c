@@ -146,7 +146,7 @@ static void read_live(struct origin *o, const json_t *begin)
 }
 
 /* What the source knew, or else what was found in the memory. */
-static void read_machine(struct origin *o, const json_t *begin, const json_t *lines)
+static void read_machine_kind(struct origin *o, const json_t *begin, const json_t *lines)
 {
 	o->has_machine = manifest_get_machine(begin, &o->machine) ||
 			 manifest_get_machine(origin_tables(lines), &o->machine);
@@ -172,7 +172,7 @@ void origin_read(struct origin *o, const json_t *begin, const json_t *end, const
 	const json_t *maker = json_object_get(begin, "made_on");
 
 	*o = (struct origin){ .image = is_image_origin(begin) };
-	read_machine(o, begin, lines);
+	read_machine_kind(o, begin, lines);
 	if (!o->image) {
 		read_live(o, begin);
 		return;
