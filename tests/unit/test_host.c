@@ -100,6 +100,20 @@ TEST(facts_are_taken_from_where_they_stand)
 	json_decref(f);
 }
 
+TEST(processor_of_arm64_is_told_by_its_numbers)
+{
+	json_t *f;
+
+	put("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\n"
+			    "Features\t: fp asimd aes sha2 crc32 paca pacg mte\n"
+			    "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\n"
+			    "CPU part\t: 0xd0c\nCPU revision\t: 1\n");
+	f = describe();
+	check_text(f, "cpu", "model", "ARM64, implementer 0x41, part 0xd0c");
+	assert_int_equal(json_array_size(fact(f, "cpu", "flags")), 3);
+	json_decref(f);
+}
+
 TEST(what_is_absent_is_left_out)
 {
 	json_t *f = describe();
@@ -244,9 +258,13 @@ int main(void)
 {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		ROW(facts_are_taken_from_where_they_stand),  ROW(what_is_absent_is_left_out),
-		ROW(what_is_malformed_is_left_out),          ROW(tool_and_arguments_are_ours),
-		ROW(host_name_is_fit_for_a_file_name),       ROW(default_name_is_host_and_time),
+		ROW(facts_are_taken_from_where_they_stand),
+		ROW(what_is_absent_is_left_out),
+		ROW(processor_of_arm64_is_told_by_its_numbers),
+		ROW(what_is_malformed_is_left_out),
+		ROW(tool_and_arguments_are_ours),
+		ROW(host_name_is_fit_for_a_file_name),
+		ROW(default_name_is_host_and_time),
 		ROW(running_kernel_tells_of_device_private),
 	};
 

@@ -95,14 +95,17 @@ static bool has_word(const char *words, size_t len, const char *word)
 
 /*
  * CPU flags that bear on what physical memory looks like from here: encryption, guests, 5-level
- * paging. Names as in arch/x86/include/asm/cpufeatures.h (Linux 6.1).
+ * paging. Names as in arch/x86/include/asm/cpufeatures.h (Linux 6.1). Of ARM64 those of tagged
+ * memory and signed pointers (arch/arm64/kernel/cpuinfo.c, 6.12), and its line is "Features".
  */
 static json_t *flags_of(const char *cpuinfo)
 {
 	static const char *const wanted[] = { "hypervisor", "la57", "sme",       "sev",  "sev_es",
-					      "sev_snp",    "tme",  "tdx_guest", "pcid", "smap" };
+					      "sev_snp",    "tme",  "tdx_guest", "pcid", "smap",
+					      "mte",        "mte3", "paca",      "pacg" };
 	size_t len;
-	const char *flags = proc_file_value(cpuinfo, "flags", ':', &len);
+	const char *of_arm64 = proc_file_value(cpuinfo, "Features", ':', &len);
+	const char *flags = of_arm64 ? of_arm64 : proc_file_value(cpuinfo, "flags", ':', &len);
 	json_t *list = flags ? json_array() : NULL;
 
 	for (size_t i = 0; list && i < ARRAY_SIZE(wanted); i++)
@@ -131,6 +134,20 @@ static json_t *zswap(void)
 	return json_line_of("/sys/module/zswap/parameters/enabled");
 }
 
+/* ARM64 has no names, and numbers for those who know them (Arm ARM, MIDR_EL1). */
+static json_t *arm64_model(const char *cpuinfo)
+{
+	json_t *implementer = proc_file_text(cpuinfo, "CPU implementer", ':');
+	json_t *part = proc_file_text(cpuinfo, "CPU part", ':'), *ret = NULL;
+
+	if (implementer && part)
+		ret = json_sprintf("ARM64, implementer %s, part %s", json_string_value(implementer),
+				   json_string_value(part));
+	json_decref(implementer);
+	json_decref(part);
+	return ret;
+}
+
 static void put_cpu(json_t *facts)
 {
 	_cleanup_free_ char *cpuinfo = proc_file_read("/proc/cpuinfo", NULL);
@@ -140,6 +157,7 @@ static void put_cpu(json_t *facts)
 	host__put(facts, "cpu", "configured", count_of(_SC_NPROCESSORS_CONF));
 	host__put(facts, "cpu", "vendor", proc_file_text(cpuinfo, "vendor_id", ':'));
 	host__put(facts, "cpu", "model", proc_file_text(cpuinfo, "model name", ':'));
+	host__put(facts, "cpu", "model", arm64_model(cpuinfo));
 	host__put(facts, "cpu", "flags", flags_of(cpuinfo));
 	host__put(facts, "memory", "total_bytes", proc_file_kib(meminfo, "MemTotal"));
 	host__put(facts, "memory", "available_bytes", proc_file_kib(meminfo, "MemAvailable"));
