@@ -6,6 +6,8 @@ The analyst's walk through a heap, on the process of the 2015 paper: what blocks
 	test_heap_analysis.py RAMSEAL
 """
 
+import csv
+import io
 import json
 import os
 import pty
@@ -28,14 +30,16 @@ def run(*args):
     return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, text=True, timeout=900)
 
 
+def setUpModule():
+    folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+    unittest.addModuleCleanup(folder.cleanup)
+    Case.container = os.path.join(folder.name, 'paper.rsz')
+    done = run('acquire', '-q', '-s', 'sim:cohen2015heaps,live_files=1', '-o', Case.container)
+    assert done.returncode == 0, done.stderr
+
+
 class Case(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
-        cls.addClassCleanup(folder.cleanup)
-        cls.container = os.path.join(folder.name, 'paper.rsz')
-        done = run('acquire', '-q', '-s', 'sim:cohen2015heaps,live_files=1', '-o', cls.container)
-        assert done.returncode == 0, done.stderr
+    container = None
 
     def ask(self, *args, code=0):
         done = run('heap', '-q', '-p', PID, *args, self.container)
@@ -44,6 +48,9 @@ class Case(unittest.TestCase):
 
     def rows(self, *args):
         return [json.loads(line) for line in self.ask('--json', *args).splitlines()]
+
+    def table(self, *args):
+        return list(csv.DictReader(io.StringIO(self.ask('-A', '--csv', *args))))
 
     def mistake(self, *args, code=2):
         done = run('heap', '-p', PID, *args, self.container)
@@ -120,29 +127,29 @@ class Preview(Case):
         self.assertNotIn('preview', self.rows('-A', '--in', 12)[0])
 
     def test_filters(self):
-        everything = self.rows('-A')
+        everything = self.table()
 
         def kept(wanted, *args):
-            rows = self.rows('-A', *args)
+            rows = self.table(*args)
             self.assertEqual(rows, [r for r in everything if wanted(r)])
             self.assertTrue(0 < len(rows) < len(everything))
             return rows
 
         def size(r):
-            return r['size'] if r['requested'] is None else r['requested']
+            return int(r['requested'] or r['size'])
 
         heap4 = kept(lambda r: r['heap'] == '0x11d0000', '--in', 4)
-        self.assertEqual(self.rows('-A', '--in', '0x11d0000'), heap4)
+        self.assertEqual(self.table('--in', '0x11d0000'), heap4)
         kept(lambda r: 0x5101f60 <= int(r['address'], 0) <= 0x5102020, '--in', '0x5101f60-0x5102020')
         kept(lambda r: int(r['address'], 0) >= 0x6000000, '--in', '0x6000000-')
         kept(lambda r: size(r) == 1688, '--size', 1688)
         kept(lambda r: 1024 <= size(r), '--size', '1K-')
         kept(lambda r: size(r) <= 64 and r['heap'] == '0x11d0000', '--size', '0-64', '--in', 4)
-        # Each has a text; what is between 64 and 80 bytes large in heap 12 and has none is not listed.
-        texts = [r['preview']['text'] for r in self.rows('-A', '--text', '--preview', '--in', 12)]
-        self.assertTrue(texts and all(texts))
-        bare = [r for r in self.rows('-A', '--preview', '--in', 12) if not r['preview']['text']]
-        self.assertTrue(bare)
+        some = ('-A', '--preview', '--in', 12, '--size', '0-99')
+        every = self.rows(*some)
+        texts = self.rows(*some, '--text')
+        self.assertEqual(texts, [r for r in every if r['preview']['text']])
+        self.assertTrue(0 < len(texts) < len(every))
 
     def test_blocks_with_a_text(self):
         rows = self.rows('-A', '--find', 'www.example.com')
@@ -180,8 +187,8 @@ class Show(Case):
         self.assertEqual([w['offset'] for w in words], list(range(0, 1688, 8)))
         self.assertEqual(words[1392 // 8]['value'], hex(ENTRY))
         # In a block that is larger than any window it is around the address, at each end, too.
-        large = max(self.rows('-A'), key=lambda r: r['size'])
-        size = large['requested']
+        large = max(self.table(), key=lambda r: int(r['size']))
+        size = int(large['requested'])
         for offset in (0, size // 2, size - 1):
             words = self.show(int(large['address'], 0) + offset)['words']
             self.assertEqual(len(words), 512)
@@ -204,7 +211,7 @@ class Show(Case):
     def test_header(self):
         lines = self.ask('--show', hex(NAME), '--header').splitlines()
         self.assertRegex(lines[3], f'^  0x{NAME - 8:012x} -0x008  ([0-9a-f][0-9a-f] ){{8}}.{{8}}  header$')
-        before = max((r for r in self.rows('-A', '--in', f'0-{NAME - 1:#x}')), key=lambda r: int(r['address'], 0))
+        before = max(self.table('--in', f'0-{NAME - 1:#x}'), key=lambda r: int(r['address'], 0))
         previous = NAME - int(before['address'], 0)  # whole blocks, one behind the other
         self.assertEqual(lines[4], f'  decoded: size 96, flags 0x01, unused 8, size before {previous}; sum right')
         raw = re.search('-0x008  ((?:[0-9a-f]{2} ){8})', lines[3])[1].replace(' ', '')
