@@ -382,7 +382,7 @@ class Usage(Case):
 
     def test_command_lines(self):
         path = self.container()
-        for args in ([path], ['-o', self.at / 'out'], [path, '-o', '-', '--figure', 'nonsense'],
+        for args in ([path, path], ['-o', self.at / 'out'], [path, '-o', '-', '--figure', 'nonsense'],
                      [path, path, '-o', '-', '--figure', 'timeline'],
                      [path, '-o', '-', '--label', 'a', '--label', 'b'],
                      [*[path] * 17, '-o', '-']):

@@ -31,8 +31,8 @@ TRIED = {
     'acquire': [(['-s', MACHINE, '-o', '{new}'], 0), (['-s', MACHINE, '-o', '{x}'], 6),
                 (['-s', 'file:{x}.no', '-o', '{new}'], 9)],
     'check': [(['-s', MACHINE, '-o', '{x}'], 6)],
-    'status': [([], 9), (['--state', '{new}'], 9)],
-    'stop': [([], 9)],
+    'status': [(['--state', '{state}'], 0), (['--state', '{new}'], 9)],
+    'stop': [(['--state', '{new}'], 9), (['--state', '{state}'], 0)],
     'driver': [([], 2), (['inspect', '{x}'], 9)],
     'verify': [(['{x}'], 0), (['{cut}'], 7), (['--root', '00' * 32, '{x}'], 11)],
     'info': [(['{x}'], 0), (['--full', '{x}'], 0), (['--full', '{cut}'], 0)],
@@ -102,9 +102,10 @@ class Width(unittest.TestCase):
         cls.at = Path(tempfile.mkdtemp(dir='.'))
         cls.addClassCleanup(shutil.rmtree, cls.at)
         x = cls.at / 'x.rsz'
-        piped(['acquire', '-q', '-s', MACHINE, '-o', x])
+        piped(['acquire', '-q', '-s', MACHINE, '-o', x, '--state', cls.at / 'state'])
         (cls.at / 'cut.rsz').write_bytes(x.read_bytes()[:-5000])
-        cls.names = {'x': str(x), 'cut': str(cls.at / 'cut.rsz'), 'new': str(cls.at / 'new')}
+        cls.names = {'x': str(x), 'cut': str(cls.at / 'cut.rsz'), 'new': str(cls.at / 'new'),
+                     'state': str(cls.at / 'state')}
         cls.names['block'] = piped(['heap', '-p', PID, '-A', x]).splitlines()[1].split()[1]
 
     def shown(self, columns, command, args, code=0):

@@ -8,6 +8,7 @@
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/json.h"
+#include "agent/shared/program/lines.h"
 #include "agent/shared/program/text.h"
 
 /* Often enough for who waits, and a few microseconds each time. */
@@ -66,7 +67,7 @@ static enum exit_code answer_of(const struct running_seen *s)
 }
 
 /* "memory 42 %, 3.1 GiB", or the phase. */
-static void print_status_progress(const struct running_seen *s)
+static void add_status_progress(struct lines_piece *to, const struct running_seen *s)
 {
 	const json_t *p = json_object_get(s->state, "progress");
 	const json_int_t done = json_integer_value(json_object_get(p, "bytes"));
@@ -76,54 +77,57 @@ static void print_status_progress(const struct running_seen *s)
 
 	if (!label || done < 0) {
 		text_printable(seen_text(s, "phase"), shown, sizeof(shown));
-		printf("%s", shown);
+		lines_add(to, "%s", shown);
 		return;
 	}
 	text_printable(label, shown, sizeof(shown));
 	text_size((uint64_t)done, size);
-	printf("%s ", shown);
+	lines_add(to, "%s ", shown);
 	if (total > 0 && done <= total)
-		printf("%.0f %%, ", 100 * (double)done / (double)total);
-	printf("%s", size);
+		lines_add(to, "%.0f %%, ", 100 * (double)done / (double)total);
+	lines_add(to, "%s", size);
 }
 
-static void print_status_text(const char *front, const struct running_seen *s, const char *key)
+static void add_status_text(struct lines_piece *to, const char *front, const struct running_seen *s,
+			    const char *key)
 {
 	char shown[4096];
 
 	text_printable(seen_text(s, key), shown, sizeof(shown));
 	if (shown[0])
-		printf("%s%s", front, shown);
+		lines_add(to, "%s%s", front, shown);
 }
 
 static void print_status_line(const struct running_seen *s)
 {
+	struct lines_piece line = { .out = stdout, .indent = 2 }, *to = &line;
+
 	switch (s->how) {
 	case RUNNING_RUNS:
-		printf("running: process %" PRIu64, s->pid);
-		print_status_text(" since ", s, "begin");
-		printf(", ");
-		print_status_progress(s);
-		print_status_text(", stopping: ", s, "stopping");
-		print_status_text("; ", s, "output");
+		lines_add(to, "running: process %" PRIu64, s->pid);
+		add_status_text(to, " since ", s, "begin");
+		lines_add(to, ", ");
+		add_status_progress(to, s);
+		add_status_text(to, ", stopping: ", s, "stopping");
+		add_status_text(to, "; ", s, "output");
 		break;
 	case RUNNING_ENDED:
-		printf("ended: exit code %d", s->exit_code);
-		print_status_text(", ", s,
-				  json_is_string(json_object_get(s->state, "error")) ? "error"
-										     : "outcome");
-		print_status_text("; ", s, "where");
-		print_status_text(", root ", s, "root");
+		lines_add(to, "ended: exit code %d", s->exit_code);
+		add_status_text(to, ", ", s,
+				json_is_string(json_object_get(s->state, "error")) ? "error"
+										   : "outcome");
+		add_status_text(to, "; ", s, "where");
+		add_status_text(to, ", root ", s, "root");
 		break;
 	case RUNNING_DIED:
-		printf("died: process %" PRIu64, s->pid);
-		print_status_text(", last heard of at ", s, "updated");
-		printf(", ");
-		print_status_progress(s);
-		print_status_text("; what it wrote is in ", s, "where");
+		lines_add(to, "died: process %" PRIu64, s->pid);
+		add_status_text(to, ", last heard of at ", s, "updated");
+		lines_add(to, ", ");
+		add_status_progress(to, s);
+		add_status_text(to, "; what it wrote is in ", s, "where");
 		break;
 	}
-	putchar('\n');
+	lines_end(to);
 }
 
 static const char *const how_names[] = {
