@@ -162,7 +162,8 @@ class Twice(unittest.TestCase):
         top = f"ramseal-{self.version}-windows-x86_64/"
         with zipfile.ZipFile(self.path("ramseal-{v}-windows-x86_64.zip")) as z:
             names = {n.removeprefix(top) for n in z.namelist()}
-            self.assertLessEqual({"ramseal.exe", "ramseal-collect.exe", "LICENSE", "LICENCES.txt", "README.md"}, names)
+            self.assertLessEqual({"ramseal.exe", "ramseal-collect.exe", "LICENSE", "LICENCES.txt", "README.md",
+                                  "WINDOWS-CHECKLIST.md", "WINDOWS-CHECKLIST.ps1"}, names)
             program = z.read(top + "ramseal.exe")
             self.check_sbom(z.read(top + top[:-1] + ".spdx.json"), program)
             self.check_sbom(z.read(top + top[:-1] + "-collect.spdx.json"), z.read(top + "ramseal-collect.exe"))
