@@ -11,6 +11,9 @@ all:
 windows:
 	build/windows
 
+arm64:
+	build/arm64
+
 demo:
 	build/demo
 
@@ -40,4 +43,4 @@ lint:
 clean:
 	rm -rf out
 
-.PHONY: all windows demo test test-long bench mutants experiment release lint clean
+.PHONY: all windows arm64 demo test test-long bench mutants experiment release lint clean

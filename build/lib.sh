@@ -69,14 +69,39 @@ apt_install()
 		install --no-install-recommends $wanted </dev/null
 }
 
-# The system's lists and sources are left as they are: everything of apt's is below out/.
-private_apt()
+# apt_below DIR COMMAND...: the system's lists and cache are left as they are: everything of apt's is there.
+apt_below()
 {
-	apt=$top/out/apt
+	apt=$top/$1
+	shift
 	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
 	set -- "$@" -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" \
 		-o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=3 -o Acquire::Languages=none
 	"$@"
+}
+
+# By the system's sources.
+private_apt()
+{
+	apt_below out/apt "$@"
+}
+
+# apt_for DIR SOURCES COMMAND...: by these sources alone, which are in deb822's form.
+apt_for()
+{
+	below=$1
+	mkdir -p "$top/$below/parts"
+	printf '%s\n' "$2" >"$top/$below/parts/debian.sources"
+	shift 2
+	set -- "$@" -o Dir::Etc::sourceparts="$top/$below/parts" -o Dir::Etc::sourcelist=/dev/null
+	apt_below "$below" "$@"
+}
+
+# deb822_of URI SUITES: of Debian's main component.
+deb822_of()
+{
+	printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' "$1" "$2" \
+		/usr/share/keyrings/debian-archive-keyring.gpg
 }
 
 # "origin base suite component", of every index that apt knows in the system's sources, whichever
@@ -88,16 +113,24 @@ indexes()
 		'Created-By: Packages' | tr -d '\r'
 }
 
-# The mirror of Debian that this system uses. apt tells origins only when it has the lists.
-find_mirror()
+# "URI suite" of each of Debian's archives that this system uses. apt tells origins only when it has the lists.
+debian_suites()
 {
+	mkdir -p out/apt
 	for try in apt-get "private_apt apt-get"; do
 		# shellcheck disable=SC2086 # a command and its argument
-		mirror=$(indexes $try | sed -n 's/^Debian \([^ ]*\) [a-z]* main$/\1/p' | head -n 1)
-		[ -z "$mirror" ] || return 0
+		found=$(indexes $try | sed -n 's/^Debian \([^ ]* [^ ]*\) main$/\1/p')
+		[ -z "$found" ] || break
 		[ "$try" != apt-get ] || private_apt apt-get -q update >out/apt/update.log 2>&1 || true
 	done
-	die "apt knows no archive of Debian, or cannot reach it"
+	echo "$found"
+}
+
+# The mirror of Debian that this system uses.
+find_mirror()
+{
+	mirror=$(debian_suites | sed -n 's/^\([^ ]*\) [a-z]*$/\1/p' | head -n 1)
+	[ -n "$mirror" ] || die "apt knows no archive of Debian, or cannot reach it"
 }
 
 # suites_apt COMMAND...: an apt that knows nothing but these suites of Debian, from $mirror, whatever this system takes
@@ -105,19 +138,20 @@ find_mirror()
 suites='trixie-backports sid'
 suites_apt()
 {
-	apt=$top/out/apt/suites
-	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/parts"
-	cat >"$apt/parts/debian.sources" <<-END
-		Types: deb
-		URIs: $mirror
-		Suites: $suites
-		Components: main
-		Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-	END
-	set -- "$@" -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" -o Dir::Etc::sourceparts="$apt/parts" \
-		-o Dir::Etc::sourcelist=/dev/null -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=3 \
-		-o Acquire::Languages=none
-	"$@"
+	apt_for out/apt/suites "$(deb822_of "$mirror" "$suites")" "$@"
+}
+
+# arm64_apt COMMAND...: an apt that knows the packages for ARM64 of the suites of Debian that this system uses, and
+# believes that none is installed.
+arm64_apt()
+{
+	[ -n "${arm64_sources:-}" ] || arm64_sources=$(debian_suites |
+		while read -r uri suite; do deb822_of "$uri" "$suite"; echo; done)
+	[ -n "$arm64_sources" ] || die "apt knows no archive of Debian, or cannot reach it"
+	mkdir -p "$top/out/apt/arm64"
+	: >"$top/out/apt/arm64/status"
+	apt_for out/apt/arm64 "$arm64_sources" "$@" -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
+		-o Dir::State::status="$top/out/apt/arm64/status"
 }
 
 # apt_download DIR PACKAGE...: their files, into that folder. $apt_with: "suites_apt", or nothing.
@@ -155,12 +189,18 @@ outdated_of()
 		done
 }
 
+# The libraries among the packages of these sections.
+libraries_in()
+{
+	packages_in "$@" | grep -x 'lib.*-dev\|zlib1g-dev'
+}
+
 # need_newest SECTION...: what a program is linked with statically stays in it, with all that was found wrong with it
 # later: so the libraries of these sections have to be the newest that apt offers. Who may not install is told which
 # are not.
 need_newest()
 {
-	libraries=$(packages_in "$@" | grep -x 'lib.*-dev\|zlib1g-dev')
+	libraries=$(libraries_in "$@")
 	if [ "$(id -u)" -ne 0 ] && ! sudo -n true 2>/dev/null; then
 		# shellcheck disable=SC2086 # a list of names
 		outdated=$(outdated_of $libraries | paste -s -d ' ')
@@ -192,7 +232,7 @@ set_up()
 	*) network=true ;;
 	esac
 	if [ ! -f "$dir/build.ninja" ]; then
-		meson setup "$dir" "$@"
+		meson setup "$dir" "$@" || return
 	elif [ "$(cat "$dir/network" 2>/dev/null || echo $network)" != $network ]; then
 		meson configure "$dir" -Dnetwork=$network
 	fi
@@ -211,6 +251,15 @@ configure()
 	esac
 	# shellcheck disable=SC2086 # none or one option
 	set_up linux "$@" $libraries
+}
+
+# configure_arm64 DIR [MESON OPTION...]: the same for ARM64.
+configure_arm64()
+{
+	build/sysroot && libraries=$(build/libraries arm64) || return
+	printf "[constants]\ntop = '%s'\n" "$PWD" >out/arm64/top.ini
+	# shellcheck disable=SC2086 # none or one option
+	set_up arm64 "$@" --cross-file out/arm64/top.ini --cross-file build/arm64.ini $libraries
 }
 
 # configure_windows DIR [MESON OPTION...]: the same for Windows.

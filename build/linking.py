@@ -11,7 +11,8 @@ import tempfile
 
 TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAMS = ("ramseal", "ramseal-collect")
-ENDINGS = {"linux": "", "windows": ".exe"}
+ENDINGS = {"linux": "", "arm64": "", "windows": ".exe"}
+HEADINGS = {"linux": "linux", "arm64": "linux", "windows": "windows"}
 
 
 def output_of(*args, **more):
@@ -79,6 +80,12 @@ def owners(paths, system):
     return ret
 
 
+def arm64_packages():
+    """{package: (version, version of its source)} of what build/sysroot has unpacked."""
+    with open(os.path.join(TREE, "out/arm64/packages"), encoding="utf-8") as f:
+        return {name: versions for name, *versions in (line.rstrip("\n").split("\t") for line in f)}
+
+
 def of_this_gcc(name):
     """A package that has GCC's version in its name, on Linux: that of the GCC that is here."""
     here = output_of("gcc", "-dumpversion").split(".")[0]
@@ -87,16 +94,17 @@ def of_this_gcc(name):
 
 def third_parties(system):
     """[(library, version, licence, package or archive, source package)] of THIRD-PARTY.md. Where a library could
-    be made from several archives, the one that it was made from; and the packages of the GCC that is here."""
+    be made from several archives, the one that it was made from; and the packages of the GCC that is here.
+    ARM64 has what Linux has."""
     with open(os.path.join(TREE, "THIRD-PARTY.md"), encoding="utf-8") as f:
-        part = next(p for p in f.read().split("\n## ") if p.lower().startswith(system + "\n"))
+        part = next(p for p in f.read().split("\n## ") if p.lower().startswith(HEADINGS[system] + "\n"))
     taken, ret = sources(system), []
     for row in re.findall(r"^\| (.*) \|$", part, re.M)[1:]:
         library, version, licence, owner, source = row.split(" | ")
         if ".tar." in owner and source in taken:
             owner = taken[source][0]
             version = re.sub(r"\+.*", "", upstream_version(owner))
-        elif system == "linux":
+        elif system != "windows":
             owner, source = of_this_gcc(owner), of_this_gcc(source)
         ret.append((library, version, licence, owner, source))
     return ret

@@ -2,7 +2,7 @@
 /*
  * What is compiled of libcurl 8.14: HTTP/1.1 over TCP and Mbed TLS, through proxies or not. Names
  * are explained in lib/curl_config.h.in of its sources; for Windows lib/config-win32.h has what the
- * system is like, else the second half here says it of Linux x86-64.
+ * system is like, else the second half here says it of Linux with 64 bits.
  */
 #ifndef SHIM_CURL_CONFIG_H
 #define SHIM_CURL_CONFIG_H
@@ -43,7 +43,11 @@
 #undef USE_UNIX_SOCKETS
 #else
 
-#define CURL_OS                          "x86_64-pc-linux-gnu"
+#ifdef __aarch64__
+#define CURL_OS "aarch64-linux-gnu"
+#else
+#define CURL_OS "x86_64-pc-linux-gnu"
+#endif
 #define CURL_EXTERN_SYMBOL               __attribute__((visibility("default")))
 #define SIZEOF_INT                       4
 #define SIZEOF_LONG                      8

@@ -35,6 +35,13 @@
 #define MBEDTLS_POLY1305_C
 #define MBEDTLS_CHACHAPOLY_C
 
+/* What processors of ARM64 may have for these: asked when it runs, as AES-NI is. */
+#ifdef __aarch64__
+#define MBEDTLS_AESCE_C
+#define MBEDTLS_SHA256_USE_ARMV8_A_CRYPTO_IF_PRESENT
+#define MBEDTLS_SHA512_USE_A64_CRYPTO_IF_PRESENT
+#endif
+
 /* Keys. */
 #define MBEDTLS_BIGNUM_C
 #define MBEDTLS_RSA_C

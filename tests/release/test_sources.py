@@ -255,7 +255,7 @@ class Fetch(Tree):
 
     def test_without_the_network_libraries(self):
         """`make` then builds without network, and says so."""
-        self.list_sources("both", {name.replace("crash", package): data for name, data in ROWS.items()
+        self.list_sources("all", {name.replace("crash", package): data for name, data in ROWS.items()
                                    for package in ("curl", "mbedtls")})
         r = self.fetch("linux")
         self.assertEqual((r.returncode, r.stdout), (0, "-Dnetwork=false\n"), r.stderr)
@@ -308,7 +308,7 @@ class Lists(unittest.TestCase):
             for package, _, target, name, sha in (line.split() for line in f if line[0] not in "#\n"):
                 self.assertRegex(sha, "^[0-9a-f]{64}$")
                 self.assertTrue(name.startswith(package + "_"), name)
-                self.assertIn(target, ("windows", "both", "guest"))
+                self.assertIn(target, ("windows", "all", "guest"))
                 if target != "guest":
                     preferred.setdefault(package, name)
         with open(os.path.join(TREE, "THIRD-PARTY.md"), encoding="utf-8") as f:
