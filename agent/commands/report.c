@@ -11,6 +11,7 @@
 #include "agent/examine/report/host/pages.h"
 #include "agent/examine/report/kit/page.h"
 #include "agent/examine/report/process/process_page.h"
+#include "agent/examine/show/heap_leaks.h"
 #include "agent/examine/show/process_session.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/output/output.h"
@@ -250,6 +251,15 @@ static enum status check_process_options(const struct cli *cli, struct err *e)
 	return ST_OK;
 }
 
+/* Of more blocks than a search can take, the page says nothing. */
+static enum status report_leaks_of(const struct process_session *s, struct report_process *r,
+				   struct err *e)
+{
+	const enum status st = heap_leaks_report(s, &r->blocks.leaks, e);
+
+	return st == ST_INPUT ? ST_OK : st;
+}
+
 static enum status report_session(const struct cli *cli, const struct process_session *s,
 				  struct err *e)
 {
@@ -260,6 +270,10 @@ static enum status report_session(const struct cli *cli, const struct process_se
 
 	page_foot_of_container(rsz_reader_end(s->in.container.reader), foot);
 	r.foot = foot;
+	if (!st)
+		st = report_process_blocks(&r, e);
+	if (!st && r.n_heaps)
+		st = report_leaks_of(s, &r, e);
 	if (!st) {
 		page_of_process(&d, &r);
 		st = d.lost ? err_nomem(e) : write_out(cli, &d, e);

@@ -50,6 +50,7 @@ class ProcessReport(MachineCase):
         self.headline = re.search('class="headline">(.*?)</p>', text)[1]
         self.headline = re.sub('<[^>]*>', '', self.headline)
         self.outcome = re.sub('<[^>]*>', '', text[text.index('class="outcome'):text.index('class="cards')])
+        self.leaks = page.text('leaks') if 'leaks' in page.sections else ''
         return page, Tables(text).sections
 
     def ask(self, command, pid, *options):
@@ -89,11 +90,37 @@ class ProcessReport(MachineCase):
                 self.assertTrue(cells['key'].endswith(h['key'] or h['key_from']))
             kept = self.states(pages)
             self.assertEqual(kept.pop('all heaps'), {n: sum(k[n] for k in kept.values()) for n in kept[min(kept)]})
+        if found['heaps']:
+            self.compare_blocks(pid, sections)
         process = self.ask('process', pid)
         findings = [m['base'] for m in process['modules'] if m['finding']]
         modules = [[row[0] for row in table[1:]] for table in sections['modules']]
         self.assertEqual(modules, ([findings] if findings else []) + [[m['base'] for m in process['modules']]])
         self.assertEqual([row[0] for row in sections['threads'][0][1:]], [str(t['tid']) for t in process['threads']])
+
+    def compare_blocks(self, pid, sections):
+        """The largest, the names and the leaks, with what `heap` says of all."""
+        lines = run('heap', '-q', '--pid', pid, '--json', '--allocations', self.container).stdout.splitlines()
+        blocks = [b for b in map(json.loads, lines) if b['state'] == 'busy' and b['place'] != 'own']
+        sizes = {b['address']: b['requested'] or b['size'] for b in blocks}
+        largest = {row[0]: number(row[2]) for row in sections['largest'][0][1:]}
+        self.assertEqual(largest, {address: sizes[address] for address in largest})
+        self.assertEqual(sorted(largest.values(), reverse=True), sorted(sizes.values(), reverse=True)[:20])
+        for row in sections['largest'][0][1:]:
+            first = int(row[0], 16) % 4096
+            self.assertEqual(number(row[6]), (first + max(number(row[2]), 1) + 4095) // 4096)
+            self.assertLessEqual(number(row[5]), number(row[6]))
+        dns = self.ask('heap', pid, '--dns')
+        said = [(r['name'], r['type'], r['data'] or '-', r['address']) for r in dns['records']]
+        said += [(r['name'], 'no record', '-', r['entry']) for r in dns['unanswered']]
+        names = sections.get('names', [[]])[0][1:]
+        self.assertEqual([(*row[:3], row[6]) for row in names], said[:200])
+        leaks = self.ask('heap', pid, '--leaks')
+        text, rows = self.leaks, sections['leaks'][0][1:] if sections['leaks'] else []
+        self.assertIn(f"{leaks['unreferenced_blocks']:,} of {leaks['busy_blocks']:,} busy block", text)
+        self.assertEqual('none of them is certain' in text, not leaks['all_read'])
+        self.assertEqual([(row[0], number(row[1]), number(row[2]), row[3]) for row in rows],
+                         [(g['heap'], g['size'], g['blocks'], g['addresses'][0]) for g in leaks['groups'][:20]])
 
     def ask_heap_pages(self, kept, everything, code):
         """What `heap --pages` says of the same, as JSON and as a table that fits a terminal."""
@@ -183,10 +210,25 @@ class ProcessReport(MachineCase):
                     self.assertIn('No heap was found', page.text('heaps'))
                     self.assertIn('No data of a heap was found.', self.outcome)
                 heaps += bool(sections['heaps'])
-                findings += 'Finding' in self.outcome
+                if 'Finding' in self.outcome:
+                    findings += 1
+                    # What somebody looks for comes first, by name, and colours the box.
+                    self.assertRegex(self.outcome, r'^class="outcome (fair|bad)"[^!✗]*! Finding: \d')
+                    self.assertLess(self.outcome.index('Finding'), self.outcome.index(self.headline[2:]))
+                    bad = [m for m in self.ask('process', pid)['modules'] if m['finding']]
+                    for m in bad[:3]:
+                        self.assertIn(m['path'] or m['base'], self.outcome)
         self.assertGreater(heaps, 2)
         self.assertGreater(without, 0)
         self.assertGreater(findings, 0)
+
+    def test_leaks_of_the_text(self):
+        """The eight blocks of "Leak Checking"; nothing is lost, so the page says so."""
+        self.machine('leaks2010')
+        _, sections = self.page(444)
+        self.assertIn('8 of 477 busy blocks', self.leaks)
+        self.assertNotIn('certain', self.leaks)
+        self.compare_blocks(444, sections)
 
     def test_an_image_is_not_judged(self):
         self.machine('cohen2015heaps,live_files=0')

@@ -443,3 +443,67 @@ enum status heap_leaks(const struct heap_session *s, const struct block_list *l,
 			       s->process->path);
 	return st;
 }
+
+/*
+ * For a report
+ */
+
+static void take_leak(const struct leak_search *x, const struct block_group *g,
+		      struct report_leak *ret)
+{
+	const struct block_member *m = g->members;
+	struct stack_trace t;
+	char place[HEAP_PLACE_TEXT] = "";
+
+	*ret = (struct report_leak){ .heap = heaps_at(x->session->heaps, m->block->heap)->address,
+				     .size = block_bytes(m->block),
+				     .blocks = g->count,
+				     .first = m->block->address };
+	if (m->first)
+		heap_place_text(x->session, m->first, place);
+	else if (heap_session_trace(x->session, m->block, &t) && t.count)
+		heap_place_text(x->session, t.at[0], place);
+	snprintf(ret->place, sizeof(ret->place), "%.199s", place);
+}
+
+static enum status take_leaks(const struct leak_search *x, struct report_leaks *ret, struct err *e)
+{
+	struct found leaked = { 0 };
+	const enum status st = collect_leaks(x, is_leaked, &leaked, e);
+
+	*ret = (struct report_leaks){ .searched = !st,
+				      .whole = x->whole,
+				      .blocks = leaked.blocks,
+				      .bytes = leaked.bytes,
+				      .busy = x->list->count,
+				      .all = leaked.groups.count };
+	for (; !st && ret->count < MIN(ret->all, (size_t)REPORT_LEAKS); ret->count++)
+		take_leak(x, &leaked.groups.at[ret->count], &ret->at[ret->count]);
+	block_groups_deinit(&leaked.groups);
+	return st;
+}
+
+enum status heap_leaks_report(const struct process_session *p, struct report_leaks *ret,
+			      struct err *e)
+{
+	struct block_list l = { 0 };
+	struct heap_session s;
+	struct leak_search x = { .session = &s, .list = &l };
+	enum status st = heap_session_open(p, &s, e);
+
+	if (st)
+		return st;
+	st = heap_session_list(&s, &l, e);
+	x.lost = heap_session_lost(&s);
+	x.heaps_lost = heap_session_heaps_lost(&s);
+	if (!st)
+		st = search_for_leaks(&x, e);
+	if (!st)
+		st = take_leaks(&x, ret, e);
+	free(x.marks);
+	trace_pool_close(x.traces);
+	heap_roots_deinit(&x.roots);
+	block_list_deinit(&l);
+	heap_session_close(&s);
+	return st;
+}

@@ -31,6 +31,9 @@ static const char page_style[] =
 	"margin:1.25rem 0 0}"
 	".outcome p{color:var(--ink);margin:.2rem 0}"
 	".outcome .headline{font-size:1.75rem;line-height:1.25;margin:0 0 .3rem}"
+	".outcome .finding{font-size:1.25rem;margin:0 0 .5rem}"
+	".outcome .finding .judged{font-size:1.75rem;line-height:1.25}"
+	".outcome .finding~.headline{font-size:1.25rem}"
 	".outcome .headline .judged{font-weight:700}"
 	".verdict{font-size:1.1rem;margin:1rem 0 .3rem}"
 	".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(10rem,1fr));gap:.75rem;"
@@ -127,7 +130,7 @@ static void put_foot(struct doc *d, const char *foot)
 		   "ui-monospace,'DejaVu Sans Mono',Consolas,monospace;color:#555c66}"
 		   "@bottom-right{content:counter(page) \" / \" counter(pages);font:8pt "
 		   "system-ui,'DejaVu Sans',sans-serif;color:#555c66}}",
-		   foot);
+		   foot ? foot : "");
 }
 
 void page_foot_of_container(const struct rsz_scan_result *end, char ret[static PAGE_FOOT_MAX])

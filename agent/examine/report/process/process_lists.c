@@ -21,6 +21,29 @@ size_t count_module_findings(const struct report_process *r)
 	return n;
 }
 
+#define FINDINGS_NAMED 3
+
+void put_module_findings(struct doc *d, const struct report_process *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->modules.count && n <= FINDINGS_NAMED; i++) {
+		const struct module *m = &r->modules.at[i];
+
+		if (!finding_of_module(r, m))
+			continue;
+		doc_put(d, n ? ", " : ": ");
+		if (n++ == FINDINGS_NAMED) {
+			doc_put(d, "…");
+			break;
+		}
+		if (m->path)
+			html_strange(d, m->path);
+		else
+			doc_printf(d, "<span class=\"mono\">0x%" PRIx64 "</span>", m->base);
+	}
+}
+
 static void put_module_row(struct html_table *t, const struct report_process *r,
 			   const struct module *m)
 {

@@ -27,6 +27,9 @@ static const struct {
 	{ "map", "Its addresses, and where their pages are", false, has_ranges, section_map },
 	{ "trust", "What is reliable", true, has_trust, section_trust },
 	{ "heaps", "Heaps", .put = section_heaps },
+	{ "largest", "Largest allocations", true, has_largest, section_largest },
+	{ "names", "Names asked of DNS", true, has_names, section_names },
+	{ "leaks", "Blocks that nothing refers to", true, has_leaks, section_leaks },
 	{ "modules", "Modules", .put = section_modules },
 	{ "threads", "Threads", .put = section_threads },
 	{ "process", "Who it is", .put = section_who },
@@ -311,35 +314,58 @@ static size_t count_heap_findings(const struct report_process *r)
 	return n;
 }
 
+static uint64_t pages_outside(const struct report_process *r)
+{
+	uint64_t outside = 0;
+
+	/* In a tree of which a part is missing they are what is to be expected. */
+	for (size_t i = 0; r->know_mapped && i < r->pages.outside.count; i++)
+		outside += range_bytes(r->pages.outside.at[i]) >> PAGE_SHIFT;
+	return outside;
+}
+
+static bool any_finding(const struct report_process *r)
+{
+	return count_module_findings(r) || count_heap_findings(r) || pages_outside(r);
+}
+
+static void finding_begin(struct doc *d, uint64_t n)
+{
+	char count[NUMBER_MAX], text[NUMBER_MAX + 16];
+
+	number_count(n, count);
+	snprintf(text, sizeof(text), "Finding: %s", count);
+	doc_put(d, "<p class=\"finding\">");
+	rating_put(d, RATING_FAIR, text);
+}
+
+/* They come first: this is what somebody looks for in a process. */
 static void put_findings(struct doc *d, const struct report_process *r)
 {
 	const size_t modules = count_module_findings(r), heaps = count_heap_findings(r);
-	uint64_t outside = 0;
+	const uint64_t outside = pages_outside(r);
 
-	for (size_t i = 0; i < r->pages.outside.count; i++)
-		outside += range_bytes(r->pages.outside.at[i]) >> PAGE_SHIFT;
 	if (modules) {
-		doc_put(d, "<p>Finding: ");
-		doc_count(d, modules);
-		doc_put(d, modules == 1 ? " module is" : " modules are");
-		doc_put(d, " only in the loader's list or only among the mapped images; see <a "
-			   "href=\"#modules\">modules</a>.</p>");
+		finding_begin(d, modules);
+		doc_put(d, modules == 1 ? " <a href=\"#modules\">module</a> is"
+					: " <a href=\"#modules\">modules</a> are");
+		doc_put(d, " only in the loader's list or only among the mapped images");
+		put_module_findings(d, r);
+		doc_put(d, "</p>\n");
 	}
-	if (heaps) {
-		doc_put(d, "<p>Finding: ");
-		doc_count(d, heaps);
-		doc_put(d, heaps == 1 ? " heap is" : " heaps are");
-		doc_put(d, " in no list of the process; see <a href=\"#heaps\">heaps</a>.</p>");
-	}
-	/* In a tree of which a part is missing they are what is to be expected. */
-	if (outside && r->know_mapped) {
-		doc_put(d, "<p>Finding: ");
-		doc_count(d, outside);
+	if (outside) {
+		finding_begin(d, outside);
 		doc_put(d, outside == 1 ? " page is" : " pages are");
 		doc_printf(d,
 			   " mapped where the process has no address range, the first at <span "
-			   "class=\"mono\">0x%" PRIx64 "</span>.</p>",
+			   "class=\"mono\">0x%" PRIx64 "</span></p>\n",
 			   r->pages.outside.at[0].first);
+	}
+	if (heaps) {
+		finding_begin(d, heaps);
+		doc_put(d, heaps == 1 ? " <a href=\"#heaps\">heap</a> is"
+				      : " <a href=\"#heaps\">heaps</a> are");
+		doc_put(d, " in no list of the process</p>\n");
 	}
 }
 
@@ -348,15 +374,17 @@ static void put_process_outcome(struct doc *d, const struct report_process *r)
 	const struct pages_counts *c = subject_of(r);
 	const struct report_data x = report_data_of(c);
 
-	doc_printf(d, "<div class=\"outcome %s\" id=\"outcome\">\n<p class=\"headline\">",
-		   rating_style(rating_of(r, &x)));
+	doc_printf(d, "<div class=\"outcome %s\" id=\"outcome\">\n",
+		   rating_style(any_finding(r) ? MAX(rating_of(r, &x), RATING_FAIR)
+					       : rating_of(r, &x)));
+	put_findings(d, r);
+	doc_put(d, "<p class=\"headline\">");
 	put_headline(d, r, &x);
 	doc_put(d, "</p>\n");
 	put_kept(d, r, &x, c);
 	put_kept_trust(d, r, &x);
 	put_empty(d, c);
 	put_limits(d, r);
-	put_findings(d, r);
 	doc_put(d, "</div>\n");
 }
 
@@ -391,20 +419,25 @@ static void put_process_cards(struct doc *d, const struct report_process *r)
 	put_count_card(d, r->n_heaps, TERM_HEAP, "heap found", "heaps found");
 	put_count_card(d, busy, TERM_BLOCKS, "busy block found", "busy blocks found");
 	put_count_card(d, r->modules.count, TERM_MODULES, "module", "modules");
+	if (r->blocks.records)
+		put_count_card(d, r->blocks.records, TERMS, "DNS record found",
+			       "DNS records found");
 	doc_put(d, "</div>\n");
 }
 
 static void put_process_head(struct doc *d, const struct report_process *r)
 {
-	char created[UTC_RFC3339_SIZE];
-
-	report_created_text(r, created);
 	doc_put(d, "<header>\n<h1>Process ");
 	doc_printf(d, "%" PRIu32 ", ", r->facts->pid);
 	html_strange(d, r->facts->name);
 	doc_put(d, "</h1>\n<p class=\"soft\">");
 	html_strange(d, r->path);
-	doc_printf(d, " · created %s%s", created, r->facts->wow64 ? " · 32-bit" : "");
+	doc_put(d, " · created ");
+	if (r->created)
+		html_time(d, r->created);
+	else
+		doc_put(d, "not known");
+	doc_put(d, r->facts->wow64 ? " · 32-bit" : "");
 	if (r->facts->build)
 		doc_printf(d, " · Windows build %" PRIu32, r->facts->build);
 	doc_put(d, "</p>\n");

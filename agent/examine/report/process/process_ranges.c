@@ -256,9 +256,12 @@ void section_trust(struct doc *d, const struct report_process *r)
 	struct figure_bar at[REGIONS] = { 0 };
 	struct figure_bars f = {
 		.title = "Pages with data, by how reliable they are",
-		.unit = "pages of 4 KiB with data",
+		.unit = "share of the pages with data",
 		.series = legend,
 		.at = at,
+		.percent = true,
+		.columns = { "with data", "here" },
+		.n_columns = 2,
 	};
 
 	for (size_t i = 0; i < REGIONS; i++) {
@@ -273,6 +276,8 @@ void section_trust(struct doc *d, const struct report_process *r)
 		number_count(x.kept, kept);
 		number_count(x.pages, all);
 		snprintf(b->note, sizeof(b->note), "%.24s of %.24s are here", kept, all);
+		snprintf(b->columns[0], sizeof(b->columns[0]), "%.23s", all);
+		snprintf(b->columns[1], sizeof(b->columns[1]), "%.23s", kept);
 		f.count++;
 	}
 	f.n_series = keep_used(at, f.count, legend);

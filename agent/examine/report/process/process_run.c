@@ -104,9 +104,9 @@ static void sum_up_regions(struct report_process *r)
  * Reading
  */
 
-static enum status read_heaps(struct report_process *r, const struct memory_view *m, struct err *e)
+static enum status read_heaps(struct report_process *r, struct err *e)
 {
-	enum status st = heaps_of_process(r->of, m, &r->ranges, &r->heaps, e);
+	enum status st = heaps_of_process(r->of, &r->memory, &r->ranges, &r->heaps, e);
 
 	if (st)
 		return st;
@@ -145,7 +145,6 @@ enum status report_process_load(const char *path, struct opened_process *p,
 {
 	const struct virtual_info *info = virtual_info(process_memory(p));
 	struct peek *peek = process_peek(p);
-	const struct memory_view m = peek_view(peek);
 	enum status st;
 
 	*ret = (struct report_process){
@@ -156,6 +155,7 @@ enum status report_process_load(const char *path, struct opened_process *p,
 		.still = info->still,
 		.copy = info->copy,
 	};
+	ret->memory = peek_view(peek);
 	if (!ret->facts->create_time || !registry_time(ret->facts->create_time, &ret->created))
 		ret->created = 0;
 	st = classify_regions(ret, e);
@@ -164,7 +164,7 @@ enum status report_process_load(const char *path, struct opened_process *p,
 	if (!st)
 		st = read_lists(ret, e);
 	if (!st)
-		st = read_heaps(ret, &m, e);
+		st = read_heaps(ret, e);
 	if (st)
 		return st;
 	claim_stacks(ret);
@@ -183,6 +183,7 @@ void report_process_deinit(struct report_process *r)
 	free(r->stats);
 	free(r->heap_sums);
 	free(r->regions);
+	free(r->blocks.names);
 	*r = (struct report_process){ 0 };
 }
 

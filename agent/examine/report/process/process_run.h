@@ -9,6 +9,7 @@
 #include "agent/examine/heap/heap.h"
 #include "agent/examine/process/states.h"
 #include "agent/examine/process/threads.h"
+#include "agent/examine/report/process/process_blocks.h"
 
 /*
  * The use of an address range. Heap: it has a segment or a block of a heap, as far as these are
@@ -58,7 +59,8 @@ struct report_process {
 	bool know_mapped, know_listed; /* VADs, and the loader's lists, are complete */
 	struct threads threads;
 
-	struct range_list ranges; /* that were searched for heaps */
+	struct memory_view memory; /* what the heaps are read through: it must not move */
+	struct range_list ranges;  /* that were searched for heaps */
 	struct heaps *heaps;
 	size_t n_heaps;
 	struct heap_stats *stats;     /* one for each heap */
@@ -67,6 +69,7 @@ struct report_process {
 	struct report_region *regions; /* one for each VAD */
 	struct report_sum by_region[REGIONS];
 	struct pages_counts outside; /* pages in no VAD */
+	struct report_blocks blocks; /* by report_process_blocks() */
 };
 
 /*
@@ -75,6 +78,11 @@ struct report_process {
  */
 enum status report_process_load(const char *path, struct opened_process *p,
 				struct report_process *ret, struct err *e);
+/*
+ * Looks into the blocks of its heaps, which takes longer: the largest, and what DNS was asked.
+ * Leaks are the caller's to find: what may refer to a block is known to the command.
+ */
+enum status report_process_blocks(struct report_process *r, struct err *e);
 void report_process_deinit(struct report_process *r);
 
 /* True if no list or tree of it breaks off, and no heap lost a part. */

@@ -43,10 +43,20 @@ void counts_table_end(struct counts_table *t);
 /* process_heaps.c */
 void section_heaps(struct doc *d, const struct report_process *r);
 
+/* process_blocks.c */
+bool has_largest(const struct report_process *r);
+void section_largest(struct doc *d, const struct report_process *r);
+bool has_names(const struct report_process *r);
+void section_names(struct doc *d, const struct report_process *r);
+bool has_leaks(const struct report_process *r);
+void section_leaks(struct doc *d, const struct report_process *r);
+
 /* process_lists.c: modules and threads. */
 void section_modules(struct doc *d, const struct report_process *r);
 void section_threads(struct doc *d, const struct report_process *r);
 /* Counts modules on which the loader's lists and the mapped images disagree. */
 size_t count_module_findings(const struct report_process *r);
+/* The first few of them by name. */
+void put_module_findings(struct doc *d, const struct report_process *r);
 
 #endif
