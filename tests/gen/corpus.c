@@ -248,6 +248,25 @@ static void tables(void)
 	save(&i, "paging_walk", "pae");
 }
 
+/* Entries for fuzz_paging_arm64: the same, after the format and the two roots. */
+static void arm64_tables(void)
+{
+	struct image i = { 0 };
+
+	image_put(&i, 0, "\1\0\100", 3); /* 4 KiB, 48 bits; roots in the first two pages */
+	table_entry(&i, 0, 0, 0x2003), table_entry(&i, 2, 0, 0x3003), table_entry(&i, 3, 3, 0x4003);
+	table_entry(&i, 4, 7, 0x60000000005f43), table_entry(&i, 3, 4, 0x70000000000f41);
+	table_entry(&i, 4, 9, 0x0000234500000084), save(&i, "paging_arm64", "pages");
+	image_put(&i, 0, "\4\0\100", 3); /* 16 KiB, 47 bits, all naming the first pages */
+	for (uint8_t k = 0; k < 8; k++)
+		table_entry(&i, k, (uint8_t)(k + 200), 3 | (uint64_t)(k % 3) << 14);
+	save(&i, "paging_arm64", "loops");
+	image_put(&i, 0, "\10\10\100", 3); /* 64 KiB, 48 bits; one root within its page */
+	table_entry(&i, 0, 64, 0x10003), table_entry(&i, 16, 1, 0x20003);
+	table_entry(&i, 32, 1, 0x30f43), table_entry(&i, 47, 1, 0x40f43);
+	save(&i, "paging_arm64", "small");
+}
+
 static void entries(void)
 {
 	static const uint64_t raw[] = {
@@ -495,6 +514,7 @@ int main(int argc, char **argv)
 	iomems();
 	containers();
 	tables();
+	arm64_tables();
 	entries();
 	types();
 	changes();

@@ -138,9 +138,6 @@ enum status smear__find_direct_map(struct analysis *m, struct err *e);
  */
 bool smear__is_hole(struct analysis *m, uint64_t frame, uint64_t *last);
 
-/* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
-uint64_t smear__user_last(enum paging_mode mode);
-
 /* The smallest budget of a walk, in table pages, however few tables there are. */
 #define SMEAR__BUDGET_LEAST 65536
 

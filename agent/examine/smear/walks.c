@@ -10,18 +10,6 @@
  * Walking
  */
 
-uint64_t smear__user_last(enum paging_mode mode)
-{
-	switch (mode) {
-	case PAGING_PAE:
-		return UINT64_C(0xbfffffff);
-	case PAGING_5_LEVEL:
-		return UINT64_C(0x00ffffffffffffff);
-	default:
-		return UINT64_C(0x00007fffffffffff);
-	}
-}
-
 /* Table pages that one space may have in the image, where a torn entry leads into anything. */
 #define IMAGE_FACTOR  4
 #define IMAGE_LEAST   4096
@@ -59,7 +47,7 @@ static void begin_budgeted(struct analysis *m, enum copy copy, uint64_t dtb,
 			   struct walk_budget *budget)
 {
 	const struct walk_options options = {
-		.last = smear__user_last(m->ret->spaces.mode),
+		.last = paging_user_last(m->ret->spaces.mode),
 		.budget = budget,
 	};
 

@@ -170,7 +170,7 @@ static void tell_info(struct virtual_memory *v)
 	v->virt.dtb = v->space.id.dtb;
 	v->info.mode = v->smear.spaces.mode;
 	v->info.os = v->smear.spaces.os;
-	v->info.user_last = smear__user_last(v->smear.spaces.mode);
+	v->info.user_last = paging_user_last(v->smear.spaces.mode);
 	v->info.copy = v->request.copy;
 	v->info.dtb = v->space.id.dtb;
 	v->info.known = v->known != NULL;

@@ -17,11 +17,6 @@
 #include "formats/base/bytes.h"
 
 /* The end of the user's half. */
-static uint64_t user_last(enum paging_mode mode)
-{
-	return mode == PAGING_5_LEVEL ? UINT64_C(0x00ffffffffffffff) : UINT64_C(0x00007fffffffffff);
-}
-
 /* Spaces from `first` on are in the order of their roots: those within [frame, frame + size). */
 static void mark_within(struct discovery *d, size_t first, const struct entry *leaf, uint32_t pid)
 {
@@ -41,7 +36,7 @@ static struct walk_options user_half(const struct discovery_search *s)
 {
 	return (struct walk_options){
 		.mode = s->d->mode,
-		.last = user_last(s->d->mode),
+		.last = paging_user_last(s->d->mode),
 		.ignore = s->d->ignore,
 		.budget = s->budget,
 	};

@@ -5,65 +5,6 @@
 
 #include "formats/base/bytes.h"
 
-/* Each level of a table decides on nine bits of an address, above the twelve of the page. */
-static unsigned level_shift(unsigned level)
-{
-	return PAGE_SHIFT + 9 * (level - 1);
-}
-
-uint64_t paging_canonical(enum paging_mode mode, uint64_t va)
-{
-	const unsigned spare = mode == PAGING_5_LEVEL ? 7 : 16;
-
-	if (mode == PAGING_PAE)
-		return va & UINT32_MAX;
-	return (uint64_t)((int64_t)(va << spare) >> spare);
-}
-
-/* PAE: CR3 holds a 32-byte aligned address below 4 GiB (Intel SDM vol. 3, table 4-7). */
-uint64_t paging_root(enum paging_mode mode, uint64_t cr3)
-{
-	return mode == PAGING_PAE ? cr3 & 0xffffffe0 : cr3 & PTE_FRAME;
-}
-
-/* 1 GiB pages need four levels or more; a PAE level 3 entry has no large bit at all. */
-static bool level_has_large(enum paging_mode mode, unsigned level)
-{
-	return level == 2 || (level == 3 && mode != PAGING_PAE);
-}
-
-/*
- * In an entry of a large page bit 12 is PAT, and those from there to the frame must be 0 (Intel SDM
- * vol. 3, tables 4-16 and 4-18): the processor would not use it. Few words that are no entry pass
- * as one.
- */
-#define PTE_LARGE_PAT UINT64_C(0x1000)
-
-struct entry entry_judge(enum paging_mode mode, unsigned level, uint64_t va, size_t i, uint64_t raw,
-			 uint64_t ignore)
-{
-	struct entry e = { .kind = ENTRY_ZERO, .size = UINT64_C(1) << level_shift(level) };
-
-	e.va = paging_canonical(mode, va + ((uint64_t)i << level_shift(level)));
-	if (!raw)
-		return e;
-	e.kind = ENTRY_ABSENT;
-	if (!(raw & PTE_PRESENT))
-		return e;
-	e.frame = raw & PTE_FRAME & ~ignore;
-	if (level == 1) {
-		e.kind = ENTRY_LEAF;
-	} else if (!(raw & PTE_LARGE)) {
-		e.kind = ENTRY_TABLE;
-	} else if (level_has_large(mode, level) && !(e.frame & (e.size - 1) & ~PTE_LARGE_PAT)) {
-		e.kind = ENTRY_LEAF;
-		e.frame &= ~(e.size - 1);
-	} else {
-		e.kind = ENTRY_RESERVED;
-	}
-	return e;
-}
-
 /*
  * The set
  */
@@ -158,32 +99,56 @@ const char *walk_reason_name(enum walk_reason r)
 	return (unsigned)r < WALK_REASONS ? names[r] : "unknown";
 }
 
-void walk_begin(struct walk *w, struct physmem *mem, struct walk_set *set,
-		const struct walk_options *options, uint64_t dtb)
+static void add_walk_root(struct walk *w, uint64_t dtb, uint64_t va)
+{
+	w->roots[w->n_roots++] = (struct walk__root){ paging_root(w->options.mode, dtb), va };
+}
+
+static void walk_init(struct walk *w, struct physmem *mem, struct walk_set *set,
+		      const struct walk_options *options)
 {
 	w->counts = (struct walk_counts){ 0 };
 	w->stop = WALK_COMPLETE;
 	w->mem = mem;
 	w->set = set;
 	w->options = *options;
-	w->root = paging_root(options->mode, dtb);
-	w->top = (unsigned)options->mode;
-	w->root_va = 0;
+	w->format = paging_format(options->mode);
+	w->n_roots = 0;
+	w->next_root = 0;
+	w->top = w->format->levels;
 	w->level = 0;
-	w->begun = false;
+}
+
+void walk_begin(struct walk *w, struct physmem *mem, struct walk_set *set,
+		const struct walk_options *options, uint64_t dtb)
+{
+	const enum paging_mode mode = options->mode;
+	const uint64_t upper = options->kernel_dtb;
+
+	walk_init(w, mem, set, options);
+	if (!w->format->pair) {
+		add_walk_root(w, dtb, 0);
+		return;
+	}
+	if (dtb != upper && options->first <= paging_user_last(mode))
+		add_walk_root(w, dtb, 0);
+	if (upper && options->last >= paging_kernel_first(mode))
+		add_walk_root(w, upper, paging_kernel_first(mode));
 }
 
 void walk_begin_at(struct walk *w, struct physmem *mem, struct walk_set *set,
 		   const struct walk_options *options, unsigned level, uint64_t pa, uint64_t va)
 {
-	walk_begin(w, mem, set, options, 0);
-	w->root = pa;
-	w->root_va = va;
+	walk_init(w, mem, set, options);
+	w->roots[w->n_roots++] = (struct walk__root){ pa, va };
 	w->top = level;
 }
 
 static enum walk_event skip_entry(struct walk *w, struct walk_skip s)
 {
+	/* That the kernel's end was seen with another process is as it should be. */
+	if (s.level == w->top && (s.reason != WALK_SEEN || w->next_root == 1))
+		w->stop = WALK_NO_ROOT;
 	w->counts.skipped[s.reason]++;
 	w->skip = s;
 	return WALK_SKIP;
@@ -193,33 +158,51 @@ static enum walk_event out_of_budget(struct walk *w)
 {
 	w->stop = WALK_OUT_OF_BUDGET;
 	w->level = 0;
+	w->next_root = w->n_roots;
 	return WALK_END;
 }
 
-static bool is_on_walk_path(const struct walk *w, uint64_t pa)
+/* True if it belongs to a table above `level` on the way to it. */
+static bool is_on_walk_path(const struct walk *w, unsigned level, uint64_t pa)
 {
-	for (unsigned l = w->level; l && l <= w->top; l++)
-		if (w->at[l].pa == pa)
+	for (unsigned l = level + 1; l <= w->top; l++)
+		if (pa >= w->at[l].table && pa - w->at[l].table < w->at[l].parts * PAGE_SIZE)
 			return true;
 	return false;
 }
 
+/* `page` is in memory, and not yet a table of this walk. */
+static enum walk_event read_table_page(struct walk *w, struct walk_skip s, uint64_t page)
+{
+	struct walk__level *t = &w->at[s.level];
+
+	s.reason = WALK_UNREADABLE;
+	if (!physmem_read_page(w->mem, page, t->bytes, &t->when))
+		return skip_entry(w, s);
+	t->pa = page;
+	t->va = s.va;
+	t->next = 0;
+	w->level = s.level;
+	w->counts.tables[s.level]++;
+	w->table = (struct walk_table){ s.level, page, s.va, t->bytes, t->when };
+	return WALK_TABLE;
+}
+
 /*
- * Goes down into the table that `s` speaks of, or says why not. PAE roots share their page with the
- * roots of other processes, so that it is not marked as seen.
+ * Reads the page of a table that `s` speaks of, or says why not. Roots that are smaller than a page
+ * share it with the roots of other processes, so that it is not marked as seen.
  */
-static enum walk_event enter_table_below(struct walk *w, struct walk_skip s)
+static enum walk_event enter_table_page(struct walk *w, struct walk_skip s)
 {
 	const uint64_t page = s.target & ~(uint64_t)(PAGE_SIZE - 1);
-	const bool pae_root = w->options.mode == PAGING_PAE && s.level == 3;
-	const bool marks = w->set && !pae_root;
-	struct walk__level *t = &w->at[s.level];
+	const bool small = paging_entries(w->format, s.level) < TABLE_ENTRIES;
+	const bool marks = w->set && !small;
 
 	s.reason = WALK_OUTSIDE;
 	if (!range_list_find(w->mem->ranges, page))
 		return skip_entry(w, s);
 	s.reason = WALK_SELF;
-	if (w->set && is_on_walk_path(w, page))
+	if (w->set && is_on_walk_path(w, s.level, page))
 		return skip_entry(w, s);
 	s.reason = WALK_SEEN;
 	if (marks && walk_set_has(w->set, page))
@@ -228,30 +211,65 @@ static enum walk_event enter_table_below(struct walk *w, struct walk_skip s)
 		return out_of_budget(w);
 	if (marks)
 		walk_set_mark(w->set, page);
-	s.reason = WALK_UNREADABLE;
-	if (!physmem_read_page(w->mem, page, t->bytes, &t->when))
+	return read_table_page(w, s, page);
+}
+
+static bool is_left_out(const struct walk *w, uint64_t va, uint64_t size)
+{
+	return va > w->options.last || va + (size - 1) < w->options.first;
+}
+
+/*
+ * The next page of a table that has several; any of them may be missing. WALK_END: nothing in it is
+ * asked for.
+ */
+static enum walk_event enter_next_page(struct walk *w)
+{
+	struct walk__level *t = &w->at[w->level];
+	const unsigned shift = paging_shift(w->format, w->level);
+	const struct walk_skip s = {
+		.level = w->level,
+		.target = t->table + t->entered * PAGE_SIZE,
+		.va = t->table_va + ((uint64_t)(t->entered * TABLE_ENTRIES) << shift),
+	};
+
+	t->entered++;
+	if (is_left_out(w, s.va, (uint64_t)TABLE_ENTRIES << shift))
+		return WALK_END;
+	return enter_table_page(w, s);
+}
+
+/*
+ * Goes down into the table that `s` speaks of, or says why not. WALK_END: it has several pages,
+ * which follow.
+ */
+static enum walk_event enter_table_below(struct walk *w, struct walk_skip s)
+{
+	const size_t entries = paging_entries(w->format, s.level);
+	struct walk__level *t = &w->at[s.level];
+
+	t->table = s.target & ~(uint64_t)(PAGE_SIZE - 1);
+	t->table_va = s.va;
+	t->parts = MAX(entries / TABLE_ENTRIES, (size_t)1);
+	t->entered = t->parts == 1;
+	t->base = entries < TABLE_ENTRIES ? s.target % PAGE_SIZE / 8 : 0;
+	t->end = MIN(entries, TABLE_ENTRIES - t->base);
+	if (t->parts == 1)
+		return enter_table_page(w, s);
+	s.reason = WALK_SELF;
+	if (w->set && is_on_walk_path(w, s.level, t->table))
 		return skip_entry(w, s);
-	t->pa = page;
-	t->va = s.va;
-	t->next = 0;
-	t->base = pae_root ? s.target % PAGE_SIZE / 8 : 0;
-	t->end = pae_root ? 4 : TABLE_ENTRIES;
+	t->next = t->end;
 	w->level = s.level;
-	w->counts.tables[s.level]++;
-	w->table = (struct walk_table){ s.level, page, s.va, t->bytes, t->when };
-	return WALK_TABLE;
+	return WALK_END;
 }
 
 static enum walk_event enter_root(struct walk *w)
 {
-	const struct walk_skip s = { .level = w->top, .target = w->root, .va = w->root_va };
-	enum walk_event event;
+	const struct walk__root *r = &w->roots[w->next_root++];
 
-	w->begun = true;
-	event = enter_table_below(w, s);
-	if (event == WALK_SKIP)
-		w->stop = WALK_NO_ROOT;
-	return event;
+	return enter_table_below(
+		w, (struct walk_skip){ .level = w->top, .target = r->pa, .va = r->va });
 }
 
 static enum walk_event tell_leaf(struct walk *w, const struct walk_leaf *l)
@@ -277,7 +295,7 @@ static enum walk_event step_table(struct walk *w)
 	if (!raw) /* most are */
 		return WALK_END;
 	e = entry_judge(w->options.mode, w->level, t->va, i, raw, w->options.ignore);
-	if (e.va > w->options.last || e.va + (e.size - 1) < w->options.first)
+	if (is_left_out(w, e.va, e.size))
 		return WALK_END;
 	s = (struct walk_skip){ WALK_RESERVED, w->level - 1, raw, t->pa + at, e.va, e.frame };
 	if (e.kind == ENTRY_TABLE)
@@ -292,18 +310,26 @@ static void leave_table(struct walk *w)
 	w->level = w->level == w->top ? 0 : w->level + 1;
 }
 
+/* WALK_END: go on. */
+static enum walk_event step_walk(struct walk *w)
+{
+	const struct walk__level *t = &w->at[w->level];
+
+	if (!w->level)
+		return enter_root(w);
+	if (t->next < t->end)
+		return step_table(w);
+	if (t->entered < t->parts)
+		return enter_next_page(w);
+	leave_table(w);
+	return WALK_END;
+}
+
 enum walk_event walk_next(struct walk *w)
 {
-	if (!w->begun)
-		return enter_root(w);
-	while (w->level) {
-		enum walk_event event;
+	while (w->level || w->next_root < w->n_roots) {
+		const enum walk_event event = step_walk(w);
 
-		if (w->at[w->level].next == w->at[w->level].end) {
-			leave_table(w);
-			continue;
-		}
-		event = step_table(w);
 		if (event != WALK_END)
 			return event;
 	}
@@ -314,21 +340,35 @@ enum walk_event walk_next(struct walk *w)
  * Translation
  */
 
+/* The root for an address; false: the space has none for that end. */
+static bool root_for(const struct virt *v, uint64_t va, uint64_t *ret)
+{
+	const bool pair = paging_format(v->mode)->pair;
+	const bool upper = pair && va > paging_user_last(v->mode);
+
+	if (pair && (upper ? !v->kernel_dtb : v->dtb == v->kernel_dtb))
+		return false;
+	*ret = paging_root(v->mode, upper ? v->kernel_dtb : v->dtb);
+	return true;
+}
+
 void virt_find(const struct virt *v, uint64_t va, struct virt_end *ret)
 {
-	struct entry e = { .kind = ENTRY_TABLE, .frame = paging_root(v->mode, v->dtb) };
+	const struct paging_format *f = paging_format(v->mode);
+	struct entry e = { .kind = ENTRY_TABLE };
+	const bool any = root_for(v, va, &e.frame);
 
 	*ret = (struct virt_end){ .entry = e };
-	for (unsigned level = (unsigned)v->mode; level; level--) {
-		const unsigned bits = v->mode == PAGING_PAE && level == 3 ? 2 : 9;
-		const size_t i = (va >> level_shift(level)) & ((1U << bits) - 1);
+	for (unsigned level = any ? f->levels : 0; level; level--) {
+		const size_t i = va >> paging_shift(f, level) & (paging_entries(f, level) - 1);
+		const uint64_t at = e.frame + 8 * i;
 		uint8_t page[PAGE_SIZE];
 		struct physmem_page when;
 
 		if (!walk_budget_take(v->budget) ||
-		    !physmem_read_page(v->mem, e.frame & ~(uint64_t)(PAGE_SIZE - 1), page, &when))
+		    !physmem_read_page(v->mem, at & ~(uint64_t)(PAGE_SIZE - 1), page, &when))
 			return;
-		ret->raw = get_le64(page + e.frame % PAGE_SIZE + 8 * i);
+		ret->raw = get_le64(page + at % PAGE_SIZE);
 		e = entry_judge(v->mode, level, 0, i, ret->raw, v->ignore);
 		e.va = va & ~(e.size - 1);
 		ret->entry = e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking the page tables of x86: 4 and 5 levels and PAE, from a DTB, over any physical memory.
+ * Walking the page tables of x86 and ARM64 (format.h), from a DTB, over any physical memory.
  *
  * A walk is asked for one event after the other:
  *
@@ -20,49 +20,8 @@
 #ifndef RAMSEAL_AGENT_SHARED_PAGING_WALK_H
 #define RAMSEAL_AGENT_SHARED_PAGING_WALK_H
 
+#include "agent/shared/paging/format.h"
 #include "agent/shared/paging/physmem.h"
-
-/* The table's level: 1 is the page table, the root is 3 (PAE), 4 or 5. */
-#define WALK_LEVELS 5
-
-enum paging_mode { PAGING_PAE = 3, PAGING_4_LEVEL = 4, PAGING_5_LEVEL = 5 };
-
-#define PTE_PRESENT   UINT64_C(0x1)
-#define PTE_USER      UINT64_C(0x4)
-#define PTE_LARGE     UINT64_C(0x80)               /* in a level 2 or 3 entry */
-#define PTE_FRAME     UINT64_C(0x000ffffffffff000) /* Intel SDM vol. 3, 4.5, MAXPHYADDR 52 */
-
-#define TABLE_ENTRIES 512
-
-/* The meaning of an entry to the hardware. */
-enum entry_kind {
-	ENTRY_ZERO,     /* nothing at all */
-	ENTRY_ABSENT,   /* not present but not zero: for the operating system */
-	ENTRY_LEAF,     /* maps a frame of memory */
-	ENTRY_TABLE,    /* refers to the next table */
-	ENTRY_RESERVED, /* present, but an impossible large page, or with reserved bits */
-};
-
-struct entry {
-	enum entry_kind kind;
-	uint64_t va;    /* canonical; the start of the entry's part of the address space */
-	uint64_t size;  /* of that part */
-	uint64_t frame; /* ENTRY_LEAF and ENTRY_TABLE: its physical address */
-};
-
-/*
- * Decodes entry `i` of a table of `level` whose part of the address space begins at `va`. `ignore`:
- * bits in the frame's place that are not part of the address, such as AMD's C-bit; 0 for none.
- * Guided acquisition uses only this to read a table.
- */
-struct entry entry_judge(enum paging_mode mode, unsigned level, uint64_t va, size_t i, uint64_t raw,
-			 uint64_t ignore);
-
-/* Sign-extends an address to its mode's width. PAE addresses have 32 bits. */
-uint64_t paging_canonical(enum paging_mode mode, uint64_t va);
-
-/* The physical address of the root table in a CR3 value: no PCID, no flags. */
-uint64_t paging_root(enum paging_mode mode, uint64_t cr3);
 
 /* The visited table pages: one bit per page frame of the ranges. */
 struct walk_set {
@@ -101,11 +60,16 @@ struct walk_options {
 	uint64_t ignore;
 	struct walk_budget *budget; /* or NULL */
 	bool tables_only;           /* no leaf events */
+	/*
+	 * ARM64: TTBR1, walked after the DTB, which then is TTBR0; 0: none. The kernel's own
+	 * address space has this as its DTB, too, and nothing below.
+	 */
+	uint64_t kernel_dtb;
 };
 
 enum walk_event {
 	WALK_END,
-	WALK_TABLE, /* w->table: a table page, before its entries */
+	WALK_TABLE, /* w->table: a page of a table, before its entries */
 	WALK_LEAF,  /* w->leaf: an entry that maps a frame, or is neither zero nor present */
 	WALK_SKIP,  /* w->skip: an entry for a table that is not followed */
 };
@@ -121,9 +85,10 @@ enum walk_reason {
 
 const char *walk_reason_name(enum walk_reason r);
 
+/* A whole table or, if it is larger than a page, a part of it. */
 struct walk_table {
 	unsigned level;
-	uint64_t pa;
+	uint64_t pa;          /* of the page */
 	uint64_t va;          /* the start of its part of the address space */
 	const uint8_t *bytes; /* the page; valid until the walk leaves the table */
 	struct physmem_page when;
@@ -146,6 +111,7 @@ struct walk_skip {
 	uint64_t target;
 };
 
+/* WALK_NO_ROOT: a root or a page of it could not be read. */
 enum walk_stop { WALK_COMPLETE, WALK_OUT_OF_BUDGET, WALK_NO_ROOT };
 
 /* What was found, by level. */
@@ -157,12 +123,16 @@ struct walk_counts {
 };
 
 struct walk__level {
-	uint64_t pa;
-	uint64_t va;
+	uint64_t table;    /* the page with its first entry */
+	uint64_t table_va; /* the table's part of the address space */
+	size_t parts;      /* pages */
+	size_t entered;    /* how many of them */
+	uint64_t pa;       /* of the last one */
+	uint64_t va;       /* its part of the address space */
 	struct physmem_page when;
-	size_t next; /* entry */
+	size_t next; /* entry of it */
 	size_t end;
-	size_t base; /* index of the table's first entry: PAE roots begin anywhere in their page */
+	size_t base; /* index of the first entry: small roots begin anywhere in their page */
 	uint8_t bytes[PAGE_SIZE];
 };
 
@@ -179,11 +149,15 @@ struct walk {
 	struct physmem *mem;
 	struct walk_set *set;
 	struct walk_options options;
-	uint64_t root;
-	uint64_t root_va;
-	unsigned top;   /* the root's level */
-	unsigned level; /* 0: before the root, or done */
-	bool begun;
+	const struct paging_format *format;
+	struct walk__root {
+		uint64_t pa;
+		uint64_t va;
+	} roots[2];
+	size_t n_roots;
+	size_t next_root;
+	unsigned top;   /* the roots' level */
+	unsigned level; /* 0: before a root, or done */
 	struct walk__level at[WALK_LEVELS + 1];
 };
 
@@ -210,6 +184,7 @@ struct virt {
 	uint64_t dtb;
 	uint64_t ignore;
 	struct walk_budget *budget; /* for table pages and data; or NULL */
+	uint64_t kernel_dtb;        /* as in struct walk_options */
 };
 
 /* Where the walk for an address ends. */
