@@ -384,6 +384,11 @@ class Browser(unittest.TestCase):
         self.assertEqual(self.browser.value('getComputedStyle(document.body).backgroundColor'),
                          'rgb(255, 255, 255)')
         self.assertEqual(self.browser.value(JUDGED_BADLY), [])
+        # Definitions stand in two columns, and no figure is so high that half a page stays empty before it.
+        self.assertEqual(self.browser.value(
+            "[...document.querySelectorAll('dl')].filter(e => getComputedStyle(e).columnCount != 2).length"), 0)
+        self.assertLess(self.browser.value(
+            "Math.max(...[...document.querySelectorAll('svg.wide')].map(e => e.getBoundingClientRect().height))"), 340)
         self.assertEqual(self.browser.value(
             "[...document.querySelectorAll('svg.narrow')].filter(e => e.getClientRects().length).length"), 0)
 
