@@ -105,6 +105,8 @@ static const char page_style[] =
 	".brief .rows td::before,.brief .rows td:empty{display:none}"
 	".brief .rows td+td::before,.brief .rows td.n::before{display:inline;content:\" · \";"
 	"max-width:none}"
+	".brief .rows td:last-child::before{content:\" · \" attr(data-column) \": \"}"
+	".brief .rows tr{padding:.25rem 0}"
 	".brief .rows td.n::before{content:\" · \" attr(data-column) \" \"}"
 	".card.first{grid-column:1/-1}.whole,.facts th{white-space:normal}}"
 	/* On paper no figure is so high that half a page before it stays empty. */
