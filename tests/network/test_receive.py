@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,8 @@ SEND_FILE = os.path.abspath(sys.argv.pop(1))
 RECIPIENT = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
 CUTS = int(os.environ.get('RAMSEAL_TEST_CUTS', '12'))
 KILLS = int(os.environ.get('RAMSEAL_TEST_KILLS', '4'))
+# Frames (PROTOCOL.md, section 2).
+WELCOME, DATA, ACK = 2, 3, 4
 SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
 # A sample sends the beginning of a container; `long` the whole.
 LARGE = 10 << 20 if CUTS < 100 else None
@@ -437,6 +440,9 @@ class Strangers(Case):
         self.finish(self.sender(self.one.port))
         self.arrived()
         self.assertEqual(self.one.stop(), 0)
+        # Whose key is unknown is told of once, as a caller: no sender of ours was refused.
+        if self._testMethodName == 'test_keys':
+            self.assertEqual(self.one.events('receive-refused'), [])
 
     def nothing_came(self):
         self.assertEqual([p.name for p in self.at.iterdir()], ['witness.jsonl'])
@@ -564,6 +570,34 @@ class Crowded(Case):
             self.acquire(receiver.port)
             self.arrived(bytes_=acquired('1'))
             self.assertGreaterEqual(crowd.end(), 12 - 4)  # half handshakes that made way
+
+    def frame(self, s):
+        """Type and body."""
+        def take(n):
+            data = b''
+            while len(data) < n:
+                part = s.recv(n - len(data))
+                self.assertNotEqual(part, b'', 'it has hung up')
+                data += part
+            return data
+        kind, size = struct.unpack('<II', take(8))
+        return kind, take(size)
+
+    def test_who_has_an_upload_makes_way_for_no_handshake(self):
+        """And of what it sent before it fell silent, it hears that it is on the disk."""
+        receiver = self.receiver('--max-startups', '2:100:4')
+        with self.connect(receiver.port, ssl.TLSVersion.TLSv1_3, 'sender') as s:
+            s.sendall(hello(1))
+            self.assertEqual(self.frame(s)[0], WELCOME)
+            s.sendall(struct.pack('<IIQ', DATA, 8 + 1000, 0) + self.bytes[:1000])
+            self.assertEqual(self.frame(s), (ACK, struct.pack('<Q', 1000)))
+            # From its own address, and later than it: the oldest of a source goes first.
+            with self.crowd(receiver.port, 0, 12) as crowd:
+                self.acquire(receiver.port)
+                self.assertGreaterEqual(crowd.end(), 12 - 4)
+            s.sendall(struct.pack('<IIQ', DATA, 8 + 500, 1000) + self.bytes[1000:1500])
+            self.assertEqual(self.frame(s), (ACK, struct.pack('<Q', 1500)))
+        self.assertEqual(len(receiver.events('receive-began')), 2)
 
     def test_a_sender_who_sends_nothing(self):
         receiver = self.receiver('--max-senders', '2', senders=('sender', 'other'))
