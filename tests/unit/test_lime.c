@@ -315,8 +315,9 @@ TEST(headers_in_the_memory_are_no_records)
 }
 
 /*
- * A whole file of an earlier acquisition is in the page cache, page by page, and so in a record that
- * is cut: its headers lead from one to the next, and its memory is not that of its addresses now.
+ * A whole file of an earlier acquisition is in the page cache, page by page, and so in a record
+ * that is cut: its headers lead from one to the next, and its memory is not that of its addresses
+ * now.
  */
 TEST(a_file_in_the_memory_of_a_cut_record_has_no_records)
 {
