@@ -408,6 +408,28 @@ TEST(mask_alone_tells_the_layout)
 	check_win_choice(&ev, "10-1809", MASK);
 }
 
+/* The mask does not say where a slot lies, and for an unknown build that is not guessed. */
+TEST(mask_alone_tells_too_little_of_a_build_that_nobody_knows)
+{
+	static const uint32_t builds[] = { 3790, 26201, 28000 };
+	struct win_pte_choice choice;
+
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
+		struct win_pte_evidence ev = { .facts = { .ranges = &ram, .version = builds[i] } };
+
+		for (uint64_t k = 1; k < 100; k++)
+			win_pte_evidence_add(&ev, KERNEL_VA, k * 977 << 33 | MASK | (k & 1) << 4);
+		win_pte_choose(&ev, &choice);
+		assert_null(choice.context.layout);
+		assert_false(choice.by_version_only);
+		CHECK_HAS(choice.reason, "fit 10-1809 or 11-insider, but");
+		CHECK_HAS(choice.reason, "none is known");
+		/* Entries with slots tell, and a build that is not told may be any that is known. */
+		ev.facts.version = 0;
+		check_win_choice(&ev, "10-1809", MASK);
+	}
+}
+
 /* A page that was no table any more when it was read is no reason to read all others wrong. */
 TEST(mask_is_found_though_a_torn_table_lacks_it)
 {
@@ -901,6 +923,7 @@ int main(void)
 		cmocka_unit_test(young_and_dirty_bits_stand_above_the_frames_of_the_paging_mode),
 		cmocka_unit_test(windows_layout_is_chosen_by_what_entries_look_like),
 		cmocka_unit_test(mask_alone_tells_the_layout),
+		cmocka_unit_test(mask_alone_tells_too_little_of_a_build_that_nobody_knows),
 		cmocka_unit_test(mask_is_found_though_a_torn_table_lacks_it),
 		cmocka_unit_test(mask_lies_above_all_memory),
 		cmocka_unit_test(

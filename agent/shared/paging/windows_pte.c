@@ -407,12 +407,45 @@ static bool version_is_known(uint32_t build)
 	return build >= BUILD_7 && build <= BUILD_LATEST;
 }
 
+/* "10-1809 or 11-insider": the layouts that a mask is compatible with. */
+static void name_swizzling(char ret[static 64])
+{
+	size_t used = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < win_pte_layout_count && used < 64; i++)
+		if (win_pte_layouts[i].swizzle_bit)
+			used += (size_t)snprintf(ret + used, 64 - used, "%s%s", used ? " or " : "",
+						 win_pte_layouts[i].name);
+}
+
+/*
+ * The mask alone says that an entry is swizzled, not where its slot is. Of a build that is known,
+ * or that nobody told, it is as those that were read have it; of any other nobody knows.
+ */
+static bool mask_tells_too_little(const struct win_pte_evidence *ev, uint64_t mask,
+				  char ret_why[static PTE_REASON_MAX])
+{
+	char names[64];
+
+	if (!mask || ev->soft || !ev->facts.version || version_is_known(ev->facts.version))
+		return false;
+	name_swizzling(names);
+	snprintf(ret_why, PTE_REASON_MAX,
+		 "common high bits 0x%" PRIx64 " fit %s, but no entry with a page-file slot tells "
+		 "which, and of build %" PRIu32 " none is known",
+		 mask, names, ev->facts.version);
+	return true;
+}
+
 /* False, and why: nothing tells how entries are to be read. */
-static bool can_choose_win(const struct win_pte_evidence *ev, bool by_version_only,
+static bool can_choose_win(const struct win_pte_evidence *ev, uint64_t mask, bool by_version_only,
 			   char ret_why[static PTE_REASON_MAX])
 {
 	char strange[64] = "";
 
+	if (mask_tells_too_little(ev, mask, ret_why))
+		return false;
 	if (!by_version_only || version_is_known(ev->facts.version))
 		return true;
 	if (ev->strange)
@@ -443,7 +476,7 @@ void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *re
 	if (version_decides(ev->facts.version))
 		best = hint;
 	ret->by_version_only = !ev->soft && !mask;
-	if (!can_choose_win(ev, ret->by_version_only, ret->reason))
+	if (!can_choose_win(ev, mask, ret->by_version_only, ret->reason))
 		return;
 	ret->context.layout = &win_pte_layouts[best];
 	ret->context.invalid_mask = win_pte_layouts[best].swizzle_bit ? mask : 0;
