@@ -424,7 +424,7 @@ TEST(mask_alone_tells_too_little_of_a_build_that_nobody_knows)
 		assert_false(choice.by_version_only);
 		CHECK_HAS(choice.reason, "fit 10-1809 or 11-insider, but");
 		CHECK_HAS(choice.reason, "none is known");
-		/* Entries with slots tell, and a build that is not told may be any that is known. */
+		/* A build that is not told may be any that is known. */
 		ev.facts.version = 0;
 		check_win_choice(&ev, "10-1809", MASK);
 	}

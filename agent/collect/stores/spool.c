@@ -17,7 +17,42 @@ struct spool {
 	int fd;             /* -1: no file */
 	uint64_t file_size; /* a ring, too */
 	bool full;          /* it takes no more */
+	/* The writer's: how far the file was sent to the disk, left the cache, and was written. */
+	uint64_t begun, settled, end_of_file;
 };
+
+/* So much of the file, and the same again on its way to the disk, is in the system's cache. */
+#define SPOOL_STEP ((uint64_t)4 << 20)
+
+/* A range of the stream that lies in the file, in one part or in two. */
+static void for_part_of_file(const struct spool *s, uint64_t from, uint64_t to,
+			     void (*act)(int fd, uint64_t from, uint64_t len))
+{
+	while (from < to) {
+		const uint64_t at = from % s->file_size;
+		const uint64_t n = MIN(to - from, s->file_size - at);
+
+		act(s->fd, at, n);
+		from += n;
+	}
+}
+
+/*
+ * The last step but one has had the time of a step to get to the disk. What went to memory in
+ * between is in no file: begin anew behind it.
+ */
+static void settle_spool_file(struct spool *s, uint64_t written_from, uint64_t end)
+{
+	if (written_from != s->end_of_file)
+		s->begun = s->settled = written_from;
+	s->end_of_file = end;
+	if (end - s->begun < SPOOL_STEP)
+		return;
+	for_part_of_file(s, s->begun, end, private_file_begin_leave);
+	for_part_of_file(s, s->settled, s->begun, private_file_leave_cache);
+	s->settled = s->begun;
+	s->begun = end;
+}
 
 static enum status open_spool_file(struct spool *s, const char *folder, uint64_t most,
 				   struct err *e)
@@ -147,7 +182,7 @@ static void give_up_spool_file(struct spool *s, int error)
 
 static size_t write_spool_file(struct spool *s, const uint8_t *p, size_t len)
 {
-	uint64_t at, n;
+	uint64_t at, n, from;
 	ssize_t done;
 
 	pthread_mutex_lock(&s->lock);
@@ -164,8 +199,10 @@ static size_t write_spool_file(struct spool *s, const uint8_t *p, size_t len)
 		return 0;
 	}
 	pthread_mutex_lock(&s->lock);
+	from = s->end;
 	s->end += (uint64_t)done;
 	pthread_mutex_unlock(&s->lock);
+	settle_spool_file(s, from, from + (uint64_t)done);
 	return (size_t)done;
 }
 
@@ -222,6 +259,7 @@ enum status spool_fill(struct spool *s, bool *ret_moved, struct err *e)
 		st = read_spooled(s, s->ring + to, (size_t)n, from, e);
 		if (st)
 			return st;
+		private_file_drop_cache(s->fd, from, n);
 		pthread_mutex_lock(&s->lock);
 		s->resident += n;
 		pthread_mutex_unlock(&s->lock);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "formats/base/os.h"
+#include "formats/base/page.h"
 
 int private_file_create(const char *path)
 {
@@ -45,4 +46,28 @@ int private_file_nameless(const char *folder)
 ssize_t private_file_put(int fd, const void *p, size_t len, uint64_t at)
 {
 	return pwrite(fd, p, MIN(len, IO_MAX), (off_t)at);
+}
+
+void private_file_begin_leave(int fd, uint64_t from, uint64_t len)
+{
+	if (len)
+		sync_file_range(fd, (off_t)from, (off_t)len, SYNC_FILE_RANGE_WRITE);
+}
+
+void private_file_leave_cache(int fd, uint64_t from, uint64_t len)
+{
+	const unsigned all =
+		SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+
+	if (len && !sync_file_range(fd, (off_t)from, (off_t)len, all))
+		private_file_drop_cache(fd, from, len);
+}
+
+/* A page that the range begins in the middle of: what is before it was dropped, too. */
+void private_file_drop_cache(int fd, uint64_t from, uint64_t len)
+{
+	const uint64_t lead = from % PAGE_SIZE;
+
+	if (len)
+		posix_fadvise(fd, (off_t)(from - lead), (off_t)(lead + len), POSIX_FADV_DONTNEED);
 }

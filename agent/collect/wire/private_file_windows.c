@@ -71,3 +71,25 @@ ssize_t private_file_put(int fd, const void *p, size_t len, uint64_t at)
 	errno = win32_errno(GetLastError());
 	return -1;
 }
+
+/* A handle cannot say which part of it leaves the cache. */
+void private_file_begin_leave(int fd, uint64_t from, uint64_t len)
+{
+	(void)fd;
+	(void)from;
+	(void)len;
+}
+
+void private_file_leave_cache(int fd, uint64_t from, uint64_t len)
+{
+	(void)fd;
+	(void)from;
+	(void)len;
+}
+
+void private_file_drop_cache(int fd, uint64_t from, uint64_t len)
+{
+	(void)fd;
+	(void)from;
+	(void)len;
+}
