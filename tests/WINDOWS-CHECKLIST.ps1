@@ -198,6 +198,7 @@ if (Test-Step 5 'Acquire the memory, and count how much of it the output takes' 
     $before = Get-MemoryCount
     $done = Ramseal 'acquire --log-json --driver {driver} -o "{work}\one.rsz"'
     $after = Get-MemoryCount
+    Save-Answer '05-acquire.jsonl' $done.Err
     # The same bytes through the cache: shows that the count can see them.
     Read-WholeFile (Join-Path $Work 'one.rsz')
     $control = Get-MemoryCount
@@ -206,7 +207,6 @@ if (Test-Step 5 'Acquire the memory, and count how much of it the output takes' 
         before = $before; after = $after; control = $control
     }
     Save-Answer '05-memory-count.json' ($counts | ConvertTo-Json -Depth 5)
-    Save-Answer '05-acquire.jsonl' $done.Err
 }
 
 if (Test-Step 6 'The container: is it whole, and what is in it?' '') {
