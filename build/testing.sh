@@ -80,8 +80,8 @@ check_wanted()
 {
 	for part in ${RAMSEAL_WITHOUT-}; do
 		case $part in
-		fresh | guests | network | sanitizers | windows) ;;
-		*) die "RAMSEAL_WITHOUT takes fresh, guests, network, sanitizers and windows, not $part" ;;
+		arm64 | fresh | guests | network | sanitizers | windows) ;;
+		*) die "RAMSEAL_WITHOUT takes arm64, fresh, guests, network, sanitizers and windows, not $part" ;;
 		esac
 	done
 	without_network=
@@ -123,6 +123,14 @@ build()
 build_sanitized()
 {
 	build out/sanitize --native-file build/clang.ini -Db_sanitize=address,undefined -Db_lundef=false
+}
+
+build_arm64()
+{
+	{
+		WERROR=true build/arm64 && has_network out/arm64/build &&
+			ninja -C out/arm64/build --quiet meson-test-prereq
+	} >out/arm64.log 2>&1 || { tail -n 40 out/arm64.log; return 1; }
 }
 
 # Its tests compare it with gcc's build.
