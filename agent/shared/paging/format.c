@@ -150,18 +150,22 @@ uint64_t paging_kernel_first(enum paging_mode mode)
 	return mode == PAGING_PAE ? PAE_USER_LAST + 1 : ~paging_user_last(mode);
 }
 
-/* 52 bits: ARM64 roots are aligned to 64 bytes then, and bit 1 is reserved (TTBR0_EL1). */
+/*
+ * ARM64: a root is aligned to its size, or with 52 bits of physical addresses to 64 bytes at least,
+ * since bits 5:2 are used then. Bit 1 is reserved (TTBR0_EL1).
+ */
 #define TTBR_HIGH       BITS(5, 2)
 #define TTBR_HIGH_SHIFT 46
 
 uint64_t paging_root(enum paging_mode mode, uint64_t dtb)
 {
 	const struct paging_format *f = paging_format(mode);
+	const uint64_t size = 8 * paging_entries(f, f->levels);
 
 	if (f->pair && f->high)
-		return (dtb & BITS(47, 6)) | (dtb & TTBR_HIGH) << TTBR_HIGH_SHIFT;
+		return (dtb & BITS(47, 6) & ~(size - 1)) | (dtb & TTBR_HIGH) << TTBR_HIGH_SHIFT;
 	if (f->pair)
-		return dtb & BITS(47, 1) & ~(uint64_t)(8 * paging_entries(f, f->levels) - 1);
+		return dtb & BITS(47, 1) & ~(size - 1);
 	/* PAE: a 32-byte aligned address below 4 GiB (Intel SDM vol. 3, table 4-7). */
 	return mode == PAGING_PAE ? dtb & 0xffffffe0 : dtb & PTE_FRAME;
 }
