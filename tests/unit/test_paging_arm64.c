@@ -2,6 +2,9 @@
 /* ARM64's page tables, in every format that Linux has. */
 #include "tests/unit/test.h"
 
+#include <string.h>
+
+#include "agent/shared/kernel/linux_arm64.h"
 #include "agent/shared/paging/walk.h"
 #include "tests/gen/arm64.h"
 #include "tests/unit/machine_mem.h"
@@ -181,6 +184,7 @@ TEST(asid_and_cnp_are_not_part_of_a_root)
 	/* 64 KiB: bits 5:2 are bits 51:48 of the address. */
 	assert_int_equal(paging_root(PAGING_ARM64_64K_52, UINT64_C(0x1234000041230001) | 5 << 2),
 			 UINT64_C(0x5000041230000));
+	assert_int_equal(paging_root(PAGING_ARM64_64K_52, 0x41231fc1), 0x41230000); /* its size */
 	assert_int_equal(paging_root(PAGING_ARM64_4K_52, UINT64_C(0xffff000041234081) | 15 << 2),
 			 UINT64_C(0xf000041234080));
 }
@@ -406,6 +410,154 @@ TEST(modes_are_found_by_granule_and_bits)
 	assert_non_null(paging_format_find(PAGING_PAE));
 }
 
+/*
+ * The kernel, by VMCOREINFO
+ */
+
+/* As Debian's 6.12 writes it, of a machine whose RAM begins at 1 GiB. */
+#define IMAGE    UINT64_C(0xffff800080000000)
+#define IMAGE_PA UINT64_C(0x200000)
+#define TEXT                                                                                       \
+	"OSRELEASE=6.12.1-arm64\nPAGESIZE=4096\nSYMBOL(swapper_pg_dir)=ffff800080010000\n"         \
+	"SYMBOL(_stext)=ffff800080020000\nNUMBER(VA_BITS)=48\n"                                    \
+	"NUMBER(kimage_voffset)=0xffff80007fe00000\nNUMBER(PHYS_OFFSET)=0x40000000\n"              \
+	"NUMBER(TCR_EL1_T1SZ)=0x10\n"
+
+/* The same text with one thing replaced. */
+static struct vmcoreinfo told(const char *what, const char *by)
+{
+	struct vmcoreinfo v = { 0 };
+	const char *at = strstr(TEXT, what);
+
+	assert_non_null(at);
+	v.len = (size_t)snprintf(v.text, sizeof(v.text), "%.*s%s%s", (int)(at - TEXT), TEXT, by,
+				 at + strlen(what));
+	return v;
+}
+
+static void check_refused(const char *what, const char *by, const char *message)
+{
+	const struct vmcoreinfo v = told(what, by);
+	struct arm64_kernel k;
+	struct err e = ERR_INIT;
+
+	assert_int_equal(arm64_kernel_init(&k, &v, &e), ST_CORRUPT);
+	assert_non_null(strstr(e.message, message));
+	assert_null(strchr(e.message, '\n'));
+}
+
+TEST(vmcoreinfo_tells_where_the_tables_are)
+{
+	struct vmcoreinfo v = told("", "");
+	struct err e = ERR_INIT;
+	struct arm64_kernel k;
+
+	assert_true(vmcoreinfo_is_arm64(&v));
+	CHECK_OK(arm64_kernel_init(&k, &v, &e), &e);
+	assert_int_equal(k.mode, PAGING_ARM64_4K_48);
+	assert_int_equal(k.page_size, 4096);
+	assert_int_equal(k.root, IMAGE_PA + 0x10000);
+	assert_int_equal(k.linear_base, UINT64_C(0xfffeffffc0000000));
+	v = told("OSRELEASE=6.12.1", "OSRELEASE=4.19.1"); /* the other half */
+	CHECK_OK(arm64_kernel_init(&k, &v, &e), &e);
+	assert_int_equal(k.linear_base, UINT64_C(0xffff7fffc0000000));
+	v = told("NUMBER(TCR_EL1_T1SZ)=0x10\n", ""); /* older kernels */
+	CHECK_OK(arm64_kernel_init(&k, &v, &e), &e);
+	assert_int_equal(k.mode, PAGING_ARM64_4K_48);
+	v = told("NUMBER(kimage_voffset)=0xffff80007fe00000\n", "");
+	assert_false(vmcoreinfo_is_arm64(&v));
+}
+
+TEST(t1sz_tells_more_than_va_bits)
+{
+	struct vmcoreinfo v = told("PAGESIZE=4096", "PAGESIZE=65536");
+	struct err e = ERR_INIT;
+	struct arm64_kernel k;
+
+	memcpy(strstr(v.text, "VA_BITS)=48"), "VA_BITS)=52", 11);
+	CHECK_OK(arm64_kernel_init(&k, &v, &e), &e);
+	assert_int_equal(k.mode, PAGING_ARM64_64K_48);
+	assert_int_equal(k.root, IMAGE_PA + 0x10000 + 0x1e00);
+	v = told("PAGESIZE=4096", "PAGESIZE=16384");
+	memcpy(strstr(v.text, "VA_BITS)=48"), "VA_BITS)=52", 11);
+	memcpy(strstr(v.text, "T1SZ)=0x10"), "T1SZ)=0x11", 10);
+	CHECK_OK(arm64_kernel_init(&k, &v, &e), &e);
+	assert_int_equal(k.mode, PAGING_ARM64_16K_47);
+	assert_int_equal(k.root, IMAGE_PA + 0x10000);
+}
+
+TEST(vmcoreinfo_that_lies_is_refused_with_one_line)
+{
+	check_refused("PAGESIZE=4096", "PAGESIZE=8192", "pages of 8192 bytes");
+	check_refused("PAGESIZE=4096\n", "", "pages of 0 bytes");
+	check_refused("VA_BITS)=48", "VA_BITS)=47", "no Linux for ARM64 has");
+	check_refused("VA_BITS)=48", "VA_BITS)=99999999999", "no Linux for ARM64 has");
+	check_refused("VA_BITS)=48", "VA_BITS)=39", "contradicts itself");
+	check_refused("T1SZ)=0x10", "T1SZ)=0xffffffffffffffff", "contradicts itself");
+	check_refused("T1SZ)=0x10", "T1SZ)=0x19", "contradicts itself");
+	check_refused("0xffff80007fe00000", "0x1000", "no place for them");
+	check_refused("0xffff80007fe00000", "0xffff80007fe00800", "no place for them");
+	check_refused("0xffff80007fe00000", "0xffff8000zz", "does not say where");
+	check_refused("SYMBOL(swapper_pg_dir)=ffff800080010000", "SYMBOL(swapper_pg_dir)=10000",
+		      "no place for them");
+}
+
+/* Its own tables, which map 2 MiB of the image and the linear map's page of the root. */
+static void begin_kernel(struct machine *m, uint64_t linear)
+{
+	const struct arm64 a = { m, 12, 48 };
+	const uint64_t root = IMAGE_PA + 0x10000;
+
+	*m = (struct machine){ .next = UINT64_C(0x800000) };
+	machine_page(m, root);
+	arm64_map(&a, root, IMAGE, IMAGE_PA, 2);
+	arm64_map(&a, root, linear + root, root, 1);
+}
+
+static enum status check_kernel(struct machine *m, const struct vmcoreinfo *v,
+				struct arm64_kernel *k, struct err *e)
+{
+	struct machine_mem mem;
+	struct physmem *p = machine_mem_init(&mem, m, RAM_LAST);
+	struct virt space;
+	enum status st;
+
+	CHECK_OK(arm64_kernel_init(k, v, e), e);
+	space = arm64_kernel_space(k, p, NULL);
+	st = arm64_kernel_check(k, v, &space, e);
+	machine_mem_deinit(&mem);
+	return st;
+}
+
+TEST(the_tables_must_have_the_kernel_where_vmcoreinfo_says)
+{
+	const struct vmcoreinfo v = told("0x40000000", "0x0");
+	const struct vmcoreinfo lying = told("0x40000000", "0x80000000");
+	const struct vmcoreinfo apart =
+		told("SYMBOL(_stext)=ffff800080020000", "SYMBOL(_stext)=ffff800080220000");
+	const uint64_t linear = UINT64_C(0xffff000000000000);
+	const struct arm64 a = { NULL, 12, 48 };
+	struct err e = ERR_INIT;
+	struct arm64_kernel k;
+	struct machine m;
+
+	begin_kernel(&m, linear);
+	CHECK_OK(check_kernel(&m, &v, &k, &e), &e);
+	assert_true(k.has_linear);
+	assert_int_equal(k.linear_base, linear);
+	CHECK_OK(check_kernel(&m, &lying, &k, &e), &e);
+	assert_false(k.has_linear);
+	assert_int_equal(check_kernel(&m, &apart, &k, &e), ST_CORRUPT);
+	assert_non_null(strstr(e.message, "do not map the kernel's code"));
+	machine_u64(&m, arm64_entry(&(struct arm64){ &m, 12, 48 }, k.root, IMAGE, 2),
+		    arm64_leaf_entry(&a, 0x400000, 2));
+	e = (struct err)ERR_INIT;
+	assert_int_equal(check_kernel(&m, &v, &k, &e), ST_CORRUPT);
+	assert_non_null(strstr(e.message,
+			       "have the kernel's code at 0x420000, but VMCOREINFO at 0x220000"));
+	machine_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +575,10 @@ int main(void)
 		cmocka_unit_test(processes_share_the_kernels_root),
 		cmocka_unit_test(small_roots_share_a_page),
 		cmocka_unit_test(modes_are_found_by_granule_and_bits),
+		cmocka_unit_test(vmcoreinfo_tells_where_the_tables_are),
+		cmocka_unit_test(t1sz_tells_more_than_va_bits),
+		cmocka_unit_test(vmcoreinfo_that_lies_is_refused_with_one_line),
+		cmocka_unit_test(the_tables_must_have_the_kernel_where_vmcoreinfo_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
