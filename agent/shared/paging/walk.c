@@ -214,7 +214,7 @@ static enum walk_event enter_table_page(struct walk *w, struct walk_skip s)
 	return read_table_page(w, s, page);
 }
 
-static bool is_left_out(const struct walk *w, uint64_t va, uint64_t size)
+static bool is_out_of_bounds(const struct walk *w, uint64_t va, uint64_t size)
 {
 	return va > w->options.last || va + (size - 1) < w->options.first;
 }
@@ -234,7 +234,7 @@ static enum walk_event enter_next_page(struct walk *w)
 	};
 
 	t->entered++;
-	if (is_left_out(w, s.va, (uint64_t)TABLE_ENTRIES << shift))
+	if (is_out_of_bounds(w, s.va, (uint64_t)TABLE_ENTRIES << shift))
 		return WALK_END;
 	return enter_table_page(w, s);
 }
@@ -295,7 +295,7 @@ static enum walk_event step_table(struct walk *w)
 	if (!raw) /* most are */
 		return WALK_END;
 	e = entry_judge(w->options.mode, w->level, t->va, i, raw, w->options.ignore);
-	if (is_left_out(w, e.va, e.size))
+	if (is_out_of_bounds(w, e.va, e.size))
 		return WALK_END;
 	s = (struct walk_skip){ WALK_RESERVED, w->level - 1, raw, t->pa + at, e.va, e.frame };
 	if (e.kind == ENTRY_TABLE)
