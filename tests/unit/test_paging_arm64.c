@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/shared/kernel/linux_arm64.h"
+#include "agent/shared/paging/arm64_pte.h"
 #include "agent/shared/paging/walk.h"
 #include "tests/gen/arm64.h"
 #include "tests/unit/machine_mem.h"
@@ -558,6 +559,120 @@ TEST(the_tables_must_have_the_kernel_where_vmcoreinfo_says)
 	machine_free(&m);
 }
 
+/*
+ * Entries that are not present
+ */
+
+static const struct linux_pte_layout *kinds_of(uint32_t version)
+{
+	const struct linux_pte_layout *ret = NULL;
+
+	for (size_t i = 0; i < linux_pte_layout_count; i++)
+		if (linux_pte_layouts[i].since <= version)
+			ret = &linux_pte_layouts[i];
+	return ret;
+}
+
+static struct pte decode(uint32_t version, enum paging_mode mode, unsigned level, uint64_t raw)
+{
+	const struct arm64_pte_context c = { arm64_pte_layout_find(version), kinds_of(version),
+					     true, mode, 48 };
+
+	assert_non_null(c.layout);
+	return arm64_pte_decode(&c, level, raw);
+}
+
+static void check_swap(uint32_t version, uint64_t raw, uint32_t file, uint64_t slot)
+{
+	const struct pte p = decode(version, PAGING_ARM64_4K_48, 1, raw);
+
+	assert_int_equal(p.state, PTE_SWAP);
+	assert_int_equal(p.file, file);
+	assert_int_equal(p.slot, slot);
+	assert_false(p.has_frame);
+}
+
+TEST(swap_entries_stand_where_the_version_has_them)
+{
+	const uint64_t slot = UINT64_C(0x12345);
+
+	check_swap(510, 3 << 2 | slot << 8, 3, slot);
+	check_swap(601, 3 << 3 | slot << 8, 3, slot);
+	check_swap(612, 3 << 6 | slot << 12, 3, slot);
+	check_swap(612, UINT64_C(0x3ffffffffffff) << 12, 0, UINT64_C(0x3ffffffffffff));
+	assert_true(decode(601, PAGING_ARM64_4K_48, 1, 1 << 2 | slot << 8).exclusive);
+	assert_false(decode(510, PAGING_ARM64_4K_48, 1, 1 << 2 | slot << 8).exclusive);
+	assert_true(decode(612, PAGING_ARM64_4K_48, 1, 1 << 2 | slot << 12).exclusive);
+	assert_true(decode(612, PAGING_ARM64_4K_48, 1, 1 << 3 | slot << 12).uffd_wp);
+	/* Nobody has looked at what lies between, or beyond. */
+	assert_null(arm64_pte_layout_find(606));
+	assert_null(arm64_pte_layout_find(613));
+	assert_null(arm64_pte_layout_find(0));
+}
+
+TEST(no_kernel_writes_such_swap_entries)
+{
+	assert_int_equal(decode(601, PAGING_ARM64_4K_48, 1, UINT64_C(1) << 60).state, PTE_UNKNOWN);
+	assert_int_equal(decode(612, PAGING_ARM64_4K_48, 1, 1 << 4 | 1 << 12).state, PTE_UNKNOWN);
+	assert_int_equal(decode(510, PAGING_ARM64_4K_48, 1, 1 << 7 | 1 << 8).state, PTE_UNKNOWN);
+	assert_int_equal(decode(612, PAGING_ARM64_4K_48, 1, 2 | 1 << 12).state, PTE_UNKNOWN);
+}
+
+static void check_kept(uint32_t version, enum paging_mode mode, unsigned level, uint64_t raw,
+		       uint64_t frame)
+{
+	const struct pte p = decode(version, mode, level, raw);
+
+	assert_int_equal(p.state, PTE_PROT_NONE);
+	assert_true(p.has_frame);
+	assert_int_equal(p.frame, frame);
+}
+
+TEST(prot_none_keeps_its_frame)
+{
+	const uint64_t old = UINT64_C(1) << 58, new = 1 << 11, invalid = UINT64_C(1) << 59;
+	const struct arm64 lpa = { NULL, 16, 52 };
+	const uint64_t far = UINT64_C(0xa000041230000);
+
+	check_kept(601, PAGING_ARM64_4K_48, 1, old | 0x41235000 | 2, 0x41235000);
+	check_kept(612, PAGING_ARM64_4K_48, 1, new | 0x41235000 | 2, 0x41235000);
+	check_kept(601, PAGING_ARM64_4K_48, 2, invalid | 0x41200000, 0x41200000);
+	check_kept(612, PAGING_ARM64_64K_52, 1,
+		   (arm64_leaf_entry(&lpa, far, 1) & ~UINT64_C(1)) | new, far);
+	/* Not aligned as a block is. */
+	assert_int_equal(decode(612, PAGING_ARM64_4K_48, 2, new | 0x41201000).state, PTE_UNKNOWN);
+	assert_int_equal(decode(601, PAGING_ARM64_4K_48, 1, invalid | 0x41235000).state,
+			 PTE_UNKNOWN);
+	assert_int_equal(decode(612, PAGING_ARM64_4K_48, 1, 0x41235f43).frame, 0x41235000);
+	assert_int_equal(decode(612, PAGING_ARM64_4K_48, 1, 0x41235f41).state, PTE_UNKNOWN);
+	assert_int_equal(decode(612, PAGING_ARM64_4K_48, 1, 0).state, PTE_EMPTY);
+}
+
+/* The types of 6.12 are 32 less a marker, four devices, three migrations and a poisoned one. */
+TEST(special_entries_have_the_kernels_frame_numbers)
+{
+	const uint64_t migration = 24, marker = 31;
+	const struct pte small =
+		decode(612, PAGING_ARM64_4K_48, 1, migration << 6 | UINT64_C(0x41235) << 12);
+	const struct pte large =
+		decode(612, PAGING_ARM64_64K_48, 1, migration << 6 | UINT64_C(0x4123) << 12);
+	/* Young and dirty, above 48 bits. */
+	const uint64_t aged = migration << 6 | (UINT64_C(0x4123) | UINT64_C(3) << 32) << 12;
+	struct arm64_pte_context unsure = { arm64_pte_layout_find(612), kinds_of(612), true,
+					    PAGING_ARM64_64K_48, 0 };
+	const struct pte mark = decode(612, PAGING_ARM64_4K_48, 1, marker << 6 | 2 << 12);
+
+	assert_int_equal(small.state, PTE_MIGRATION);
+	assert_int_equal(small.frame, 0x41235000);
+	assert_int_equal(large.state, PTE_MIGRATION);
+	assert_int_equal(large.frame, 0x41230000);
+	assert_int_equal(decode(612, PAGING_ARM64_64K_48, 1, aged).frame, 0x41230000);
+	assert_int_equal(arm64_pte_decode(&unsure, 1, aged).state, PTE_UNKNOWN);
+	assert_int_equal(mark.state, PTE_MARKER);
+	assert_int_equal(mark.marker, LINUX_MARKER_POISONED);
+	assert_int_equal(decode(612, PAGING_ARM64_4K_48, 1, marker << 6).state, PTE_UNKNOWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -575,6 +690,10 @@ int main(void)
 		cmocka_unit_test(processes_share_the_kernels_root),
 		cmocka_unit_test(small_roots_share_a_page),
 		cmocka_unit_test(modes_are_found_by_granule_and_bits),
+		cmocka_unit_test(swap_entries_stand_where_the_version_has_them),
+		cmocka_unit_test(no_kernel_writes_such_swap_entries),
+		cmocka_unit_test(prot_none_keeps_its_frame),
+		cmocka_unit_test(special_entries_have_the_kernels_frame_numbers),
 		cmocka_unit_test(vmcoreinfo_tells_where_the_tables_are),
 		cmocka_unit_test(t1sz_tells_more_than_va_bits),
 		cmocka_unit_test(vmcoreinfo_that_lies_is_refused_with_one_line),
