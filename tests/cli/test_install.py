@@ -183,6 +183,36 @@ done
         self.assertEqual(asked, [])
 
 
+class CheatSheet(unittest.TestCase):
+    def setUp(self):
+        with open(TREE + "/docs/CHEATSHEET.txt", encoding="ascii") as f:
+            self.lines = f.read().splitlines()
+
+    def test_it_is_one_page(self):
+        self.assertLessEqual(len(self.lines), 60)
+        self.assertLessEqual(max(map(len, self.lines)), 80)
+
+    def test_its_commands_and_options_exist(self):
+        known, seen = {c: ramseal(c, "--help") for c in commands()}, set()
+        for line in self.lines:
+            said = re.search(r"(?:^ .*  |ramseal-collect(?:\.exe)? )(%s)(?: |$)(.*)" % "|".join(known), line)
+            if not said or said[1] == "check" and "changes nothing" in line:
+                continue
+            seen.add(said[1])
+            for option in re.findall(r"(?<!\S)(--?[a-z-]+)", said[2]):
+                if option != "--driver":  # Windows'
+                    self.assertRegex(known[said[1]], rf"(?m)^ +(?:-., )?{option}\b", line)
+        self.assertLessEqual(set("check acquire status stop seal verify info smear report process vad heap read mount "
+                                 "export extract-file".split()), seen)
+
+    def test_its_exit_codes_are_right(self):
+        listed = dict(re.findall(r"^  (\d+) +(.*)$", ramseal("--help"), re.M))
+        for line in self.lines:
+            for code, text in re.findall(r"(?:^ {4}| {2,})(\d)  (\S+(?: \S+)*)", line):
+                first = re.match("[a-z]+", text)[0]
+                self.assertIn(first, re.findall("[a-z]+", listed[code]), line)
+
+
 class Install(unittest.TestCase):
     def test_everything_goes_below_destdir(self):
         with tempfile.TemporaryDirectory() as d:
@@ -192,6 +222,7 @@ class Install(unittest.TestCase):
                      for at, _, names in os.walk(d) for name in names}
             for path in ("/bin/ramseal", "/share/man/man1/ramseal.1", "/share/doc/ramseal/LICENSE",
                          "/bin/ramseal-collect", "/share/man/man1/ramseal-collect.1",
+                         "/share/doc/ramseal/docs/CHEATSHEET.txt",
                          "/share/ramseal/volatility3/ramseal.py", "/share/ramseal/volatility3/README.md",
                          "/share/bash-completion/completions/ramseal.bash",
                          "/share/zsh/site-functions/_ramseal",
