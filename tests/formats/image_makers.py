@@ -203,7 +203,8 @@ def xen_core(pages, frames="xen_pfn"):
     """
     note = lambda kind, data: struct.pack("<III4s", 4, len(data), 0x2000000 | kind, b"Xen") + data
     notes = note(0, b"") + note(1, struct.pack("<4Q", 0xF00FEBEE, 1, len(pages), PAGE)) + note(3, struct.pack("<Q", 1))
-    entries = b"".join(struct.pack("<QQ" if frames == "xen_p2m" else "<Q", *[f] * (1 + (frames == "xen_p2m"))) for f in pages)
+    numbers = 2 if frames == "xen_p2m" else 1
+    entries = b"".join(struct.pack(f"<{numbers}Q", *[f] * numbers) for f in pages)
     sections = [("", 0, b""), (".shstrtab", 3, b""), (".note.Xen", 7, notes), (".xen_prstatus", 1, bytes(5168)),
                 ("." + frames, 1, entries), (".xen_pages", 1, b"".join(pages.values()))]
     names = b"\0".join(name.encode() for name, _, _ in sections) + b"\0"

@@ -84,9 +84,10 @@ def stored_machine(ramseal, folder, seed):
 
 
 def as_read(ramseal, container, dtb):
-    """{address: (what `ramseal read` says of the page, its bytes or None)} of the user half, where there is an entry."""
+    """{address: (what `ramseal read` says of the page, its bytes or None)} of the user half, where it has an entry."""
     space = ('read', '-q', '--dtb', dtb)
-    rows = map(json.loads, run(ramseal, *space, '--va', 0, '-n', '128T', '--json', container, codes=(0, 3)).splitlines())
+    said = run(ramseal, *space, '--va', 0, '-n', '128T', '--json', container, codes=(0, 3))
+    rows = map(json.loads, said.splitlines())
     found = {int(row['va'], 16) + i * PAGE: row for row in rows if row['state'] != 'empty' for i in range(row['pages'])}
     spans = []
     for va in found:

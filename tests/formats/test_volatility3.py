@@ -204,8 +204,8 @@ class Asked(unittest.TestCase):
         out = self.dir / 'dump'
         out.mkdir()
         self.addCleanup(shutil.rmtree, out)
-        done = volatility.vol(self.dir, self.symbols, '-r', 'csv', '-o', out, '-f', self.path, 'windows.memmap', '--pid',
-                              self.pid, '--dump', **variables)
+        done = volatility.vol(self.dir, self.symbols, '-r', 'csv', '-o', out, '-f', self.path, 'windows.memmap',
+                              '--pid', self.pid, '--dump', **variables)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row['Virtual']]
         data, pages = (out / f'pid.{self.pid}.dmp').read_bytes(), {}
@@ -234,8 +234,8 @@ class Asked(unittest.TestCase):
                     judged.update({int(row['va'], 16) + i * PAGE: row for i in range(int(row['pages']))})
         for va, (row, _) in self.wanted.items():
             got = judged[va]
-            self.assertEqual([got[k] for k in ('state', 'content', 'trust', 'verdict', 'doubt', 'why')],
-                             [row.get(k, '') for k in ('state', 'content', 'trust', 'verdict', 'doubt', 'why')], hex(va))
+            words = ('state', 'content', 'trust', 'verdict', 'doubt', 'why')
+            self.assertEqual([got[k] for k in words], [row.get(k, '') for k in words], hex(va))
         # The column: the worst of the row.
         said = {row['Verdict'].split(' ')[0] for row in rows}
         self.assertLessEqual({'safe', 'at-risk'}, said)
@@ -259,9 +259,9 @@ class Asked(unittest.TestCase):
         self.assertEqual(done.stdout.strip(), str(prefix / 'bin/ramseal'))
         cache = self.dir / 'installed'
         cache.mkdir()
-        done = subprocess.run([volatility.interpreter(), volatility.source() / 'vol.py', '--offline', '-q', '--cache-path',
-                               cache, '-s', self.symbols, '-r', 'csv', '-f', self.path, 'windows.pslist'], cwd=cache,
-                              env={'HOME': str(home), 'PATH': '/usr/bin:/bin', 'RAMSEAL_COLUMN': '1'},
+        done = subprocess.run([volatility.interpreter(), volatility.source() / 'vol.py', '--offline', '-q',
+                               '--cache-path', cache, '-s', self.symbols, '-r', 'csv', '-f', self.path, 'windows.pslist'],
+                              cwd=cache, env={'HOME': str(home), 'PATH': '/usr/bin:/bin', 'RAMSEAL_COLUMN': '1'},
                               capture_output=True, text=True, timeout=900)
         rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row['PID']]
         self.assertIn(self.pid, {row['PID'] for row in rows}, done.stderr)

@@ -151,7 +151,8 @@ class ExtractFile(Case):
         convert = 'qemu-img convert -O raw'
         for name, data, text in (
                 ('vhdx', b'vhdxfile' + volume[8:], 'a VHDX disk'), ('vmdk', b'KDMV' + bytes(1 << 20), 'a VMDK disk'),
-                ('qcow2', b'QFI\xfb' + bytes(1 << 20), 'a qcow2 disk'), ('vhd', b'conectix' + bytes(1 << 20), 'a VHD disk'),
+                ('qcow2', b'QFI\xfb' + bytes(1 << 20), 'a qcow2 disk'),
+                ('vhd', b'conectix' + bytes(1 << 20), 'a VHD disk'),
                 ('vdi', b'<<< Oracle VM VirtualBox Disk Image >>>\n'.ljust(64, b'\0') + b'\x7f\x10\xda\xbe' +
                  bytes(1 << 20), 'a VDI disk'),
                 ('gz', b'\x1f\x8b\x08\0\0\0\0\0\0\x03' + bytes(1 << 20), 'a gzip file; unpack it'),
