@@ -104,8 +104,8 @@ void elf_note_put(void *at, const char *name, const void *desc, size_t desc_size
 /*
  * Linux's VMCOREINFO note is text, one KEY=VALUE a line (kernel/vmcore_info.c, before 6.9
  * kernel/crash_core.c). These look one key up, such as "SYMBOL(_stext)"; false if it is absent or
- * its value is not a number of that base or does not fit. Where ARM64 writes NUMBER() in hexadecimal
- * there is a 0x in front (arch/arm64/kernel/vmcore_info.c, 6.12).
+ * its value is not a number of that base or does not fit. Where ARM64 writes NUMBER() in
+ * hexadecimal there is a 0x in front (arch/arm64/kernel/vmcore_info.c, 6.12).
  */
 bool vmcoreinfo_hex(const void *text, size_t size, const char *key, uint64_t *ret);
 bool vmcoreinfo_decimal(const void *text, size_t size, const char *key, int64_t *ret);

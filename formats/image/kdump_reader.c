@@ -166,7 +166,7 @@ struct layout {
 	uint64_t sub_blocks, bitmap_blocks;
 };
 
-/* uname's word for a machine (UTS_MACHINE of the kernel's Makefiles); nothing where nobody filled it in. */
+/* uname's word for a machine (UTS_MACHINE of the kernel's Makefiles); empty if not filled in. */
 static enum status check_kdump_machine(struct kdump *k, const char *name, struct err *e)
 {
 	const bool arm64 = !strncmp(name, "aarch64", IMAGE_UTS_SIZE);

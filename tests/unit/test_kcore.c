@@ -904,8 +904,8 @@ static void check_zero(struct drv *d, uint64_t addr, uint32_t state, uint32_t de
 }
 
 /*
- * ARM64 with pages of 4 KiB and addresses of 48 bits. RAM begins at 0; the kernel's text comes first,
- * shows the head of the image as zeros, and lies within the area of vmalloc.
+ * ARM64 with pages of 4 KiB and addresses of 48 bits. RAM begins at 0; the kernel's text comes
+ * first, shows the head of the image as zeros, and lies within the area of vmalloc.
  */
 #define ARM64_LINEAR UINT64_C(0xffff331200000000)
 #define ARM64_TEXT   UINT64_C(0xffffb3e7c8900000)

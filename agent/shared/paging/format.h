@@ -81,7 +81,7 @@ struct paging_format {
 	uint8_t large; /* levels whose entries may map memory: a bit each, without level 1's */
 	/* Bits of an entry, where they are the address's own, and 0 in the others. */
 	uint64_t address;
-	/* ARM64: where address bits above those stand in an entry, and by how much to shift them. */
+	/* ARM64: which bits of an entry are address bits above those, and their shift. */
 	uint64_t high;
 	uint8_t high_shift;
 	uint64_t zero; /* ARM64: bits that every entry must leave clear */
