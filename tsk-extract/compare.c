@@ -16,8 +16,8 @@ struct compare_run {
 };
 
 /* *ret_good: pages that the other way gave; of the file's own, the status tells. */
-static enum status read_both(struct compare_run *c, uint64_t offset, size_t size, size_t *ret_good,
-			     struct err *e)
+static enum status read_both_ways(struct compare_run *c, uint64_t offset, size_t size,
+				  size_t *ret_good, struct err *e)
 {
 	struct extract_piece piece;
 	size_t good = 0;
@@ -31,7 +31,7 @@ static enum status read_both(struct compare_run *c, uint64_t offset, size_t size
 static enum status look_again(struct compare_run *c, uint64_t offset, struct err *e)
 {
 	size_t good;
-	const enum status st = read_both(c, offset, PAGE_SIZE, &good, e);
+	const enum status st = read_both_ways(c, offset, PAGE_SIZE, &good, e);
 
 	if (st)
 		return st;
@@ -51,7 +51,7 @@ static enum status compare_piece(struct compare_run *c, uint64_t offset, size_t 
 {
 	bool differs[PIECE_PAGES] = { false };
 	size_t good;
-	enum status st = read_both(c, offset, pages * PAGE_SIZE, &good, e);
+	enum status st = read_both_ways(c, offset, pages * PAGE_SIZE, &good, e);
 
 	for (size_t i = 0; i < pages && !st; i++) {
 		const size_t at = i * PAGE_SIZE;

@@ -156,7 +156,7 @@ static bool read_header_facts(const struct block_window *w, const struct memory_
  * From the header's first byte to the block. With +ust there is more between the two, and the last
  * two bytes say how much (agent/examine/heap/nt/extended.c).
  */
-static size_t read_header(const struct block_window *w, struct memory_part *ret)
+static size_t read_chunk_header(const struct block_window *w, struct memory_part *ret)
 {
 	const size_t unit = word_of_window(w) * 2;
 	size_t size = unit;
@@ -175,7 +175,7 @@ void block_window_print_header(const struct block_window *w)
 {
 	struct header_facts f;
 	struct memory_part m;
-	const size_t size = read_header(w, &m);
+	const size_t size = read_chunk_header(w, &m);
 
 	for (size_t at = 0; at < size; at += word_of_window(w))
 		put_word_line(w, &m, at, (int64_t)at - (int64_t)size, "header");
@@ -190,7 +190,7 @@ json_t *block_window_header_json(const struct block_window *w)
 	char hex[2 * HEADER_MAX + 1];
 	struct header_facts f;
 	struct memory_part m;
-	const size_t size = read_header(w, &m);
+	const size_t size = read_chunk_header(w, &m);
 	json_t *o;
 
 	bytes_to_hex(m.bytes, MIN(size, HEADER_MAX), hex);

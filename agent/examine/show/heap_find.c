@@ -29,8 +29,8 @@ static void put_outside(const struct heap_session *s, uint64_t at)
 #define WINDOW_BEFORE 32 /* bytes that --referrers shows in front of a reference */
 #define WINDOW_BYTES  96
 
-static void put_place(struct block_printer *p, const struct block_list *l,
-		      const struct heap_allocation *a, uint64_t at)
+static void put_referrer(struct block_printer *p, const struct block_list *l,
+			 const struct heap_allocation *a, uint64_t at)
 {
 	struct block_window w = { .session = p->session, .list = l, .block = a };
 	char note[WORD_NOTE_TEXT];
@@ -73,7 +73,7 @@ enum status heap_tell_place(struct block_printer *p, const struct block_list *l,
 		return json_print(o, JSON_COMPACT, e);
 	}
 	if (a)
-		put_place(p, l, a, at);
+		put_referrer(p, l, a, at);
 	else
 		put_outside(p->session, at);
 	return ST_OK;
