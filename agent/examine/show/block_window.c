@@ -39,7 +39,7 @@ void block_window_around(struct block_window *w, uint64_t va, uint64_t before, u
  */
 
 /* What is wider than a terminal stands below. */
-static void put_note(int column, const char *note)
+static void put_word_note(int column, const char *note)
 {
 	if (*note)
 		printf(line_has_room((size_t)column + 2 + strlen(note)) ? "  %s" : "\n        %s",
@@ -60,7 +60,7 @@ static void put_word_line(const struct block_window *w, const struct memory_part
 	n = printf("%c 0x%0*" PRIx64 " %c0x%03" PRIx64 "  %s", va == w->mark ? '>' : ' ',
 		   is_wide(w) ? 12 : 8, va, offset < 0 ? '-' : '+',
 		   (uint64_t)(offset < 0 ? -offset : offset), line);
-	put_note(n, note);
+	put_word_note(n, note);
 }
 
 /* False: it is lost, or the block ends in it. */

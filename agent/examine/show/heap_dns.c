@@ -213,7 +213,7 @@ static const char *const linked_remarks[] = {
 };
 
 /* Names have no other characters than hosts have. */
-static void put_dns_record(const struct dns_list *x, struct dns_row *row, bool below)
+static void put_cached_record(const struct dns_list *x, struct dns_row *row, bool below)
 {
 	const struct dns_found *f = row->found;
 	struct dns_record r;
@@ -247,7 +247,7 @@ static void put_dns_answer(const struct dns_list *x, const struct dns_tree *t, s
 	bool below = row->entry != NULL;
 
 	for (; row && !row->told; row = row->next ? row_at(t, row, row->next) : NULL) {
-		put_dns_record(x, row, below);
+		put_cached_record(x, row, below);
 		below = true;
 	}
 }

@@ -43,7 +43,7 @@ static void fact_of_time(struct doc *d, const char *name, uint64_t wall)
 	html_fact_end(d);
 }
 
-static void put_item(struct doc *d, const char *text)
+static void put_source_item(struct doc *d, const char *text)
 {
 	if (!text || !*text)
 		return;
@@ -79,15 +79,15 @@ static void put_container_source(struct doc *d, const struct report_run *r)
 		return;
 	html_fact_begin(d, "source");
 	doc_put(d, "<ul class=\"plain\">");
-	put_item(d, name);
+	put_source_item(d, name);
 	if (path && name && !strcmp(name, "sim") && strlen(path) <= SETTINGS_MAX)
 		put_settings(d, path);
 	else
-		put_item(d, path);
+		put_source_item(d, path);
 	if (json_is_true(json_object_get(source, "silent")))
-		put_item(d, "it cannot report unreadable pages");
-	put_item(d, run_text(r->begin, "source", "note"));
-	put_item(d, run_text(r->begin, "source", "lost"));
+		put_source_item(d, "it cannot report unreadable pages");
+	put_source_item(d, run_text(r->begin, "source", "note"));
+	put_source_item(d, run_text(r->begin, "source", "lost"));
 	doc_put(d, "</ul>");
 	html_fact_end(d);
 }
