@@ -147,7 +147,7 @@ static void print_remark(const char *before, const struct err *e)
 	lines_print(stdout, 6, "    %s%s", before, shown);
 }
 
-static void print_comparison(const struct pagefile *p)
+static void print_file_comparison(const struct pagefile *p)
 {
 	struct comparison c;
 	struct err why = ERR_INIT;
@@ -196,7 +196,7 @@ static void print_lines(const struct pagefile_list *l, bool compare)
 	for (size_t i = 0; i < l->count; i++) {
 		print_pagefile(&l->at[i]);
 		if (compare)
-			print_comparison(&l->at[i]);
+			print_file_comparison(&l->at[i]);
 	}
 	if (l->note.message[0])
 		log_info("pagefiles-note", "%s", l->note.message);

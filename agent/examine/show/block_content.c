@@ -25,8 +25,8 @@ void heap_name_text(const struct heap_info *i, char ret[static HEAP_NAME_TEXT])
 		snprintf(ret, HEAP_NAME_TEXT, "heap 0x%" PRIx64, i->address);
 }
 
-static void note_block(const struct heap_session *s, const struct heap_allocation *a, uint64_t word,
-		       char ret[static WORD_NOTE_TEXT])
+static void note_pointed_block(const struct heap_session *s, const struct heap_allocation *a,
+			       uint64_t word, char ret[static WORD_NOTE_TEXT])
 {
 	char heap[HEAP_NAME_TEXT], into[32] = "";
 
@@ -48,7 +48,7 @@ void word_note_text(const struct heap_session *s, const struct block_list *l,
 	if (a && own && a->address == own->address) {
 		snprintf(ret, WORD_NOTE_TEXT, "+0x%" PRIx64 " of this block", word - a->address);
 	} else if (a) {
-		note_block(s, a, word, ret);
+		note_pointed_block(s, a, word, ret);
 	} else if (modules_at(&s->modules, word)) {
 		heap_place_text(s, word, place);
 		snprintf(ret, WORD_NOTE_TEXT, "%s", place);

@@ -111,7 +111,8 @@ static bool is_of_way(const struct chain *c, size_t block, size_t link)
 	return block == c->begin;
 }
 
-static enum status add_link(struct chain *c, uint64_t at, size_t block, size_t to, struct err *e)
+static enum status add_chain_link(struct chain *c, uint64_t at, size_t block, size_t to,
+				  struct err *e)
 {
 	if (c->count == LINKS_MAX) {
 		c->cut = true;
@@ -131,7 +132,7 @@ static enum status take_outside(struct chain *c, uint64_t at, size_t to, struct 
 	/* What is a heap's own: lists of free blocks, and heads. */
 	if (!range_list_find(&c->roots.ranges, at) || end <= c->end)
 		return ST_OK;
-	st = add_link(c, at, NO_LINK, to, e);
+	st = add_chain_link(c, at, NO_LINK, to, e);
 	if (!st && c->count && c->links[c->count - 1].at == at) {
 		c->end = end;
 		c->best = c->count - 1;
@@ -155,7 +156,7 @@ static enum status take_reference(struct chain *c, uint64_t at, size_t to, struc
 	if (c->seen[block])
 		return ST_OK;
 	c->seen[block] = true;
-	return add_link(c, at, block, to, e);
+	return add_chain_link(c, at, block, to, e);
 }
 
 /*

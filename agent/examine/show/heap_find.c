@@ -43,7 +43,7 @@ static void put_referrer(struct block_printer *p, const struct block_list *l,
 	block_window_print(&w);
 }
 
-static json_t *place_json(struct block_printer *p, const struct heap_allocation *a, uint64_t at)
+static json_t *reference_json(struct block_printer *p, const struct heap_allocation *a, uint64_t at)
 {
 	struct block_worth w;
 	json_t *o;
@@ -67,7 +67,7 @@ enum status heap_tell_place(struct block_printer *p, const struct block_list *l,
 	json_t *o;
 
 	if (p->json) {
-		o = place_json(p, a, at);
+		o = reference_json(p, a, at);
 		if (more && !json_add_fields(o, more))
 			return json_decref(o), err_nomem(e);
 		return json_print(o, JSON_COMPACT, e);

@@ -85,7 +85,7 @@ static int compare_spaces(const void *a, const void *b)
 /* As many bytes as the shortest of the kernels' fields has. */
 #define CUT_NAME 14
 
-static bool is_called(const char *stored, const char *name)
+static bool is_space_called(const char *stored, const char *name)
 {
 	const size_t n = strlen(stored);
 
@@ -121,7 +121,7 @@ enum status smear_spaces_pid(const struct smear_spaces *s, const char *name, uin
 	if (!pids)
 		return err_nomem(e);
 	for (size_t i = 0; i < s->count; i++)
-		if (s->at[i].listed && is_called(s->at[i].name, name))
+		if (s->at[i].listed && is_space_called(s->at[i].name, name))
 			pids[count++] = s->at[i].pid;
 	array_sort(pids, count, sizeof(*pids), compare_pids);
 	for (size_t i = 0; i < count; i++) /* a PID that was used again is two */

@@ -23,7 +23,7 @@ static enum status measure_chunk(void *arg, const struct stream_sums *s, const s
 	return ST_OK;
 }
 
-static bool has_content(const struct page_status *p)
+static bool run_has_content(const struct page_status *p)
 {
 	return p->state != PAGE_UNREADABLE && p->state != PAGE_SKIPPED;
 }
@@ -37,9 +37,9 @@ static void mark_strip(struct strip *s, const struct rsz_chunk *c)
 		const size_t n = rsz_extent_pages(x);
 
 		for (size_t at = 0, end; at < n; at = end) {
-			const bool has = has_content(&pages[at]);
+			const bool has = run_has_content(&pages[at]);
 
-			for (end = at + 1; end < n && has_content(&pages[end]) == has;)
+			for (end = at + 1; end < n && run_has_content(&pages[end]) == has;)
 				end++;
 			strip_mark(s,
 				   !has      ? STRIP_MISSING
