@@ -28,7 +28,7 @@ static const struct option_def options[] = {
 	CLI_FLAG(struct pagefiles_options, hibernation, 0, "hibernation",
 		 "also list Windows' hiberfil.sys"),
 	CLI_FLAG(struct pagefiles_options, compare, 0, "compare",
-		 "Windows: read all of each page file twice, through its volume and by the\n"
+		 "Windows: read all of each page file twice, through its volume and by the "
 		 "handle of System, and count the pages that differ"),
 	CLI_FLAG(struct pagefiles_options, json, 'j', "json", "print one JSON object"),
 };
