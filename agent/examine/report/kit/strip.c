@@ -139,7 +139,7 @@ void strip_draw(struct doc *d, const struct strip *s, const char *const notes[st
 		[STRIP_AGAIN] = { "captured again", 1 },
 	};
 	const struct strip_layout l = lay_out_strip(form);
-	const double bottom = LANE_TOP + STRIP_LANES * l.pitch;
+	const double bottom = LANE_TOP + (double)STRIP_LANES * l.pitch;
 
 	svg_begin(d, form, svg_form_width(form), bottom + STRIP_AXIS, "Physical memory by address");
 	for (size_t i = 0; i < STRIP_LANES; i++) {
