@@ -35,17 +35,23 @@ import volatility  # noqa: E402
 from layer_samples import MAIN, PAGE, Flat, run  # noqa: E402
 
 
+def made(case):
+    """A folder of the class's own, with symbols in it; the seed of its machine."""
+    folder = tempfile.TemporaryDirectory()
+    case.addClassCleanup(folder.cleanup)
+    case.dir = Path(folder.name)
+    case.symbols = case.dir / 'symbols'
+    isf_simulated.write(case.symbols, 10)
+    seed = random.randrange(1 << 32)
+    print(f'seed {seed}')
+    return seed
+
+
 class Windows(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.dir = Path(folder.name)
-        seed = random.randrange(1 << 32)
-        print(f'seed {seed}')
+        seed = made(cls)
         cls.path, cls.processes = samples.busy_machine(RAMSEAL, cls.dir, seed)
-        cls.symbols = cls.dir / 'symbols'
-        isf_simulated.write(cls.symbols, 10)
         cls.truth = {(int(pid), name[:14]) for pid, (name, _) in cls.processes.items()}
 
     def pslist(self, image, *options):
@@ -189,14 +195,8 @@ class Asked(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.dir = Path(folder.name)
-        seed = random.randrange(1 << 32)
-        print(f'seed {seed}')
+        seed = made(cls)
         cls.path, (cls.pid, cls.dtb) = samples.stored_machine(RAMSEAL, cls.dir, seed)
-        cls.symbols = cls.dir / 'symbols'
-        isf_simulated.write(cls.symbols, 10)
         cls.wanted = samples.as_read(RAMSEAL, cls.path, cls.dtb)
 
     def memmap(self, **variables):

@@ -4,52 +4,27 @@
  * what it holds. Whatever they say, in every format the walk ends, reads each page once, and stays
  * within memory.
  */
-#include <string.h>
+#define MADE_PAGES 64
 
-#include "agent/shared/paging/walk.h"
-#include "formats/base/bytes.h"
+#include "tests/fuzz/made_tables.h"
 #include "tests/fuzz/fuzz.h"
 
-#define PAGES 64
-#define FIRST UINT64_C(0x10000)
-#define SPAN  (PAGES + 16) /* with the hole, and the pages that are missing */
+#define SPAN (MADE_PAGES + 16) /* with the hole, and the pages that are missing */
 
-static uint8_t memory[PAGES][PAGE_SIZE];
-static struct physmem_piece pieces[PAGES];
 static struct walk w;
 
 static void lay_out(struct range_list *ranges)
 {
-	MUST(!range_list_add(ranges, FIRST, FIRST + 40 * PAGE_SIZE - 1, NULL));
-	MUST(!range_list_add(ranges, FIRST + 44 * PAGE_SIZE, FIRST + SPAN * PAGE_SIZE - 1, NULL));
-	for (size_t i = 0; i < PAGES; i++)
-		pieces[i] = (struct physmem_piece){ FIRST + i * PAGE_SIZE, memory[i] };
-}
-
-/* Most entries name one of the pages; some are taken as they are. */
-static uint64_t entry_of(uint64_t raw)
-{
-	if (raw >> 60 == 0xf)
-		return raw;
-	return (raw & UINT64_C(0x8000000000000fff)) | (FIRST + (raw >> 12 & 0x7f) * PAGE_SIZE);
-}
-
-static void write_tables(struct cursor *c)
-{
-	memset(memory, 0, sizeof(memory));
-	while (c->left >= 10) {
-		const unsigned page = cur_u8(c) % PAGES;
-		const uint8_t at = cur_u8(c);
-		const unsigned entry = at < 128 ? at : 512U - 256U + at;
-
-		put_le64(memory[page] + (size_t)8 * entry, entry_of(cur_le64(c)));
-	}
+	MUST(!range_list_add(ranges, MADE_FIRST, MADE_FIRST + 40 * PAGE_SIZE - 1, NULL));
+	MUST(!range_list_add(ranges, MADE_FIRST + 44 * PAGE_SIZE, MADE_FIRST + SPAN * PAGE_SIZE - 1,
+			     NULL));
+	made_pieces_place();
 }
 
 static void check_table(const struct range_list *ranges, bool seen[SPAN])
 {
 	const struct paging_format *f = w.format;
-	const size_t i = (size_t)((w.table.pa - FIRST) / PAGE_SIZE);
+	const size_t i = (size_t)((w.table.pa - MADE_FIRST) / PAGE_SIZE);
 	const bool small = paging_entries(f, w.table.level) < TABLE_ENTRIES;
 
 	MUST(range_list_find(ranges, w.table.pa) && w.table.pa % PAGE_SIZE == 0);
@@ -97,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.budget = &budget,
 		.tables_only = how & 0x20,
 	};
-	const uint64_t dtb = FIRST + (uint64_t)cur_u8(&c) * 0x40;
+	const uint64_t dtb = MADE_FIRST + (uint64_t)cur_u8(&c) * 0x40;
 	struct range_list ranges = { 0 };
 	struct physmem_pieces mem;
 	bool seen[SPAN] = { false };
@@ -110,9 +85,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		o.first = cur_le64(&c);
 		o.last = cur_le64(&c);
 	}
-	write_tables(&c);
+	made_tables_write(&c);
 	lay_out(&ranges);
-	physmem_pieces_init(&mem, pieces, PAGES, &ranges);
+	physmem_pieces_init(&mem, made_pieces, MADE_PAGES, &ranges);
 	MUST(!walk_set_init(&set, &ranges, NULL));
 	walk_begin(&w, &mem.mem, &set, &o, dtb);
 	while ((event = walk_next(&w)) != WALK_END) {

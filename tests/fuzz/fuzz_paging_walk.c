@@ -3,51 +3,25 @@
  * The input writes tables into 32 pages of memory, nine bytes a time: a page, an entry, and what it
  * holds. Whatever they say, the walk ends, reads each page once, and stays within memory.
  */
-#include <string.h>
+#define MADE_PAGES 32
 
-#include "agent/shared/paging/walk.h"
-#include "formats/base/bytes.h"
+#include "tests/fuzz/made_tables.h"
 #include "tests/fuzz/fuzz.h"
 
-#define PAGES 32
-#define FIRST UINT64_C(0x10000)
-
-static uint8_t memory[PAGES][PAGE_SIZE];
-static struct physmem_piece pieces[PAGES];
 static struct walk w;
 
 /* Two ranges with a hole between them, and pages that are missing in the second. */
 static void lay_out(struct range_list *ranges)
 {
-	MUST(!range_list_add(ranges, FIRST, FIRST + 16 * PAGE_SIZE - 1, NULL));
-	MUST(!range_list_add(ranges, FIRST + 20 * PAGE_SIZE, FIRST + 40 * PAGE_SIZE - 1, NULL));
-	for (size_t i = 0; i < PAGES; i++)
-		pieces[i] = (struct physmem_piece){ FIRST + i * PAGE_SIZE, memory[i] };
+	MUST(!range_list_add(ranges, MADE_FIRST, MADE_FIRST + 16 * PAGE_SIZE - 1, NULL));
+	MUST(!range_list_add(ranges, MADE_FIRST + 20 * PAGE_SIZE, MADE_FIRST + 40 * PAGE_SIZE - 1,
+			     NULL));
+	made_pieces_place();
 }
 
-/* Most entries name one of the pages; some are taken as they are. */
-static uint64_t entry_of(uint64_t raw)
+static void check_table(const struct range_list *ranges, bool seen[MADE_PAGES * 2], bool pae)
 {
-	if (raw >> 60 == 0xf)
-		return raw;
-	return (raw & UINT64_C(0x8000000000000fff)) | (FIRST + (raw >> 12 & 0x3f) * PAGE_SIZE);
-}
-
-static void write_tables(struct cursor *c)
-{
-	memset(memory, 0, sizeof(memory));
-	while (c->left >= 10) {
-		const unsigned page = cur_u8(c) % PAGES;
-		const uint8_t at = cur_u8(c);
-		const unsigned entry = at < 128 ? at : 512U - 256U + at;
-
-		put_le64(memory[page] + (size_t)8 * entry, entry_of(cur_le64(c)));
-	}
-}
-
-static void check_table(const struct range_list *ranges, bool seen[PAGES * 2], bool pae)
-{
-	const size_t i = (size_t)((w.table.pa - FIRST) / PAGE_SIZE);
+	const size_t i = (size_t)((w.table.pa - MADE_FIRST) / PAGE_SIZE);
 
 	MUST(range_list_find(ranges, w.table.pa) && w.table.pa % PAGE_SIZE == 0);
 	MUST(w.table.level >= 1 && w.table.level <= (unsigned)w.options.mode);
@@ -89,10 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.budget = &budget,
 		.tables_only = how & 0x20,
 	};
-	const uint64_t dtb = FIRST + (uint64_t)(how & 0x10 ? cur_u8(&c) : 0) * 0x20;
+	const uint64_t dtb = MADE_FIRST + (uint64_t)(how & 0x10 ? cur_u8(&c) : 0) * 0x20;
 	struct range_list ranges = { 0 };
 	struct physmem_pieces mem;
-	bool seen[PAGES * 2] = { false };
+	bool seen[MADE_PAGES * 2] = { false };
 	struct walk_set set;
 	enum walk_event event;
 	uint64_t events = 0;
@@ -101,15 +75,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		o.first = cur_le64(&c);
 		o.last = cur_le64(&c);
 	}
-	write_tables(&c);
+	made_tables_write(&c);
 	lay_out(&ranges);
-	physmem_pieces_init(&mem, pieces, PAGES, &ranges);
+	physmem_pieces_init(&mem, made_pieces, MADE_PAGES, &ranges);
 	MUST(!walk_set_init(&set, &ranges, NULL));
 	walk_begin(&w, &mem.mem, &set, &o, dtb);
 	while ((event = walk_next(&w)) != WALK_END) {
 		const struct virt v = { .mem = &mem.mem, .mode = o.mode, .dtb = dtb };
 
-		MUST(++events <= UINT64_C(514) * (PAGES * 2 + 1));
+		MUST(++events <= UINT64_C(514) * (MADE_PAGES * 2 + 1));
 		if (event == WALK_TABLE)
 			check_table(&ranges, seen, o.mode == PAGING_PAE);
 		if (event == WALK_SKIP)
