@@ -92,9 +92,76 @@ static bool has_physical(const struct elf_core *c)
 	return false;
 }
 
+/* Bytes of the segment that the file has. */
+static uint64_t present_bytes(const struct file_drv *f, const struct elf_segment *s)
+{
+	const uint64_t size = f->whole.blob.size;
+
+	return s->offset > size ? 0 : MIN(s->filesz, size - s->offset);
+}
+
+/* From `skip` on. What the file should have of it and lacks goes to `cut`: another may have it. */
+static enum status add_segment(struct file_drv *f, struct range_list *map,
+			       const struct elf_segment *s, uint64_t skip, struct range_list *cut,
+			       struct err *e)
+{
+	const uint64_t present = present_bytes(f, s), from = s->paddr + skip;
+	const uint64_t lacks = MAX(present, skip);
+	const uint64_t last = s->paddr + MIN(s->filesz - 1, UINT64_MAX - s->paddr);
+	enum status st =
+		file__add_range(f, map, from, s->memsz - skip, present - MIN(present, skip),
+				extents_claimed(s->offset + skip), e);
+
+	if (!st && lacks < s->filesz && lacks <= last - s->paddr)
+		st = range_list_add(cut, s->paddr + lacks, last, e);
+	return st;
+}
+
+/* Unreadable, unless it is in the file at another place. */
+static enum status add_cut(struct file_drv *f, struct range_list *cut, struct err *e)
+{
+	_cleanup_ranges_ struct range_list known = { 0 }, rest = { 0 };
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < f->extents.count && !st; i++)
+		st = range_list_add(&known, f->extents.at[i].range.first,
+				    f->extents.at[i].range.last, e);
+	range_list_tidy(&known, NULL);
+	range_list_tidy(cut, NULL);
+	if (!st)
+		st = range_list_subtract(cut, &known, &rest, e);
+	for (size_t i = 0; i < rest.count && !st; i++)
+		st = extents_add(&f->extents, rest.at[i].first, range_bytes(rest.at[i]),
+				 EXTENTS_NOTHING, e);
+	return st;
+}
+
+/*
+ * The kernel's image of ARM64 is in a file twice, and its own mapping may begin with zeros: in
+ * /proc/kcore, of which the file may be a copy. So of that only what the linear map's segment lacks
+ * is read.
+ */
+static enum status add_image_again(struct file_drv *f, struct range_list *map,
+				   const struct elf_segment *s, const struct elf_segment *linear,
+				   struct range_list *cut, struct err *e)
+{
+	const uint64_t before = s->paddr - linear->paddr, present = present_bytes(f, linear);
+	const uint64_t skip = present > before ? present - before : 0;
+
+	if (skip >= s->memsz) {
+		file__note(f, "the kernel's image is in the file twice; the linear map's copy is "
+			      "read");
+		return ST_OK;
+	}
+	file__note(f, "the linear map is cut short, so some of the kernel's image is read from its "
+		      "own mapping; if the file is a copy of /proc/kcore, that may begin with "
+		      "zeros that are not memory's");
+	return add_segment(f, map, s, skip, cut, e);
+}
+
 static enum status add_elf(struct file_drv *f, struct range_list *map, struct err *e)
 {
-	bool cut = false, again = false;
+	_cleanup_ranges_ struct range_list cut = { 0 };
 	enum status st = elf_core_init(&f->core, &f->whole.blob, e);
 
 	if (st)
@@ -103,22 +170,17 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 		return err_set(e, ST_INPUT, "is a core without physical addresses");
 	for (size_t i = 0; i < f->core.n_loads && !st; i++) {
 		const struct elf_segment *s = &f->core.loads[i];
+		const struct elf_segment *linear = drv__linear_view(&f->core, s);
 
-		if (s->paddr == ELF_PADDR_NONE)
-			continue;
-		if (drv__is_image_again(&f->core, s)) {
-			again = true;
-			continue;
-		}
-		cut |= s->offset > f->whole.blob.size || s->filesz > f->whole.blob.size - s->offset;
-		st = file__add_range(f, map, s->paddr, s->memsz, s->filesz,
-				     extents_claimed(s->offset), e);
+		if (linear)
+			st = add_image_again(f, map, s, linear, &cut, e);
+		else if (s->paddr != ELF_PADDR_NONE)
+			st = add_segment(f, map, s, 0, &cut, e);
 	}
-	if (cut)
+	if (!st)
+		st = add_cut(f, &cut, e);
+	if (cut.count)
 		file__note(f, "the file is cut short; what is missing is unreadable");
-	if (again)
-		file__note(f, "the kernel's image is in the file twice: as the linear map has it, "
-			      "it is complete, and is read there");
 	f->drv.info.has_machine = true;
 	f->drv.info.machine.arch = f->core.arch;
 	drv__use_notes(&f->drv, &f->core);

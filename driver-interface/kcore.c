@@ -152,9 +152,10 @@ static void doubt_iomem(struct kcore *k, const struct range_list *map, struct ra
 	if (bytes < LACK_MIN || bytes / LACK_PART < range_list_bytes(&own))
 		return;
 	linux_lost(&k->base,
-		   "%s names %" PRIu64 " pages of RAM that %s does not offer, and that no machine "
-		   "has: it is ignored, and they are not acquired",
-		   iomem_path(), bytes / PAGE_SIZE, k->base.drv.info.path);
+		   "%s names %" PRIu64
+		   " more pages of RAM than %s offers, which is implausible; it "
+		   "is ignored, and only what %s offers is acquired",
+		   iomem_path(), bytes / PAGE_SIZE, k->base.drv.info.path, k->base.drv.info.path);
 	iomem->count = 0;
 	ram->count = 0;
 }

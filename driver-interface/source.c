@@ -97,8 +97,9 @@ static bool has_address(const struct elf_segment *s, uint64_t va)
 	return va >= s->vaddr && va - s->vaddr < s->memsz;
 }
 
-/* All of its physical range is in that of another that is mapped elsewhere. */
-static bool is_second_view(const struct elf_core *core, const struct elf_segment *s)
+/* One that is mapped elsewhere and whose physical range has all of it; NULL: none. */
+static const struct elf_segment *find_first_view(const struct elf_core *core,
+						 const struct elf_segment *s)
 {
 	for (size_t i = 0; i < core->n_loads; i++) {
 		const struct elf_segment *o = &core->loads[i];
@@ -106,9 +107,9 @@ static bool is_second_view(const struct elf_core *core, const struct elf_segment
 		if (o->paddr != ELF_PADDR_NONE && o->vaddr - o->paddr != s->vaddr - s->paddr &&
 		    o->memsz > s->memsz && s->paddr >= o->paddr &&
 		    s->paddr - o->paddr <= o->memsz - s->memsz)
-			return true;
+			return o;
 	}
-	return false;
+	return NULL;
 }
 
 static bool is_arm64_image(const struct elf_core *core, const struct elf_segment *s)
@@ -121,7 +122,7 @@ static bool is_arm64_image(const struct elf_core *core, const struct elf_segment
 		return false;
 	return text && vmcoreinfo_hex(text, size, "SYMBOL(_stext)", &stext)
 		       ? has_address(s, stext)
-		       : is_second_view(core, s);
+		       : find_first_view(core, s) != NULL;
 }
 
 bool drv__is_image(const struct elf_core *core, const struct elf_segment *s)
@@ -129,9 +130,10 @@ bool drv__is_image(const struct elf_core *core, const struct elf_segment *s)
 	return core->arch == ARCH_ARM64 ? is_arm64_image(core, s) : s->vaddr >= DRV_KERNEL_IMAGE;
 }
 
-bool drv__is_image_again(const struct elf_core *core, const struct elf_segment *s)
+const struct elf_segment *drv__linear_view(const struct elf_core *core, const struct elf_segment *s)
 {
-	return core->arch == ARCH_ARM64 && is_arm64_image(core, s) && is_second_view(core, s);
+	return core->arch == ARCH_ARM64 && is_arm64_image(core, s) ? find_first_view(core, s)
+								   : NULL;
 }
 
 /*

@@ -61,8 +61,12 @@ void drv__fact(struct drv *d, const char *name, const char *fmt, ...) PRINTF_LIK
  */
 bool drv__is_image(const struct elf_core *core, const struct elf_segment *s);
 
-/* ARM64: it is, and the linear map has all of it, also what the image's own mapping lacks. */
-bool drv__is_image_again(const struct elf_core *core, const struct elf_segment *s);
+/*
+ * ARM64: the segment of the linear map that has the image `s`, also what the image's own mapping
+ * lacks. NULL: there is none, or `s` is not the image.
+ */
+const struct elf_segment *drv__linear_view(const struct elf_core *core,
+					   const struct elf_segment *s);
 
 /*
  * Where the kernel maps physical address 0, from the first segment that has both addresses and is

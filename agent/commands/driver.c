@@ -388,14 +388,19 @@ static enum exit_code inspection_code(const json_t *forecast)
 	}
 }
 
+/* What this Windows would do with a driver is in its registry, and more than a file. */
+static void cage_inspection(struct cli *cli, const struct driver_command *o)
+{
+	if (o->host || !host_windows_build())
+		cage_command(cli, false);
+}
+
 static enum status run_inspect(struct cli *cli, const char *path, struct err *e)
 {
 	struct inspection i = { .o = cli->values };
 	enum status st;
 
-	/* What this Windows would do with it is in its registry, and more than a file. */
-	if (i.o->host || !host_windows_build())
-		cage_command(cli, false);
+	cage_inspection(cli, i.o);
 	st = inspect_driver(cli, path, &i, e);
 	if (!st && i.o->json)
 		st = print_inspection_json(&i, e);
@@ -412,7 +417,7 @@ static enum status run_files(struct cli *cli, struct err *e)
 	json_t *list = NULL;
 	enum status st;
 
-	cage_command(cli, false);
+	cage_inspection(cli, i.o);
 	st = load_host(cli, &i, e);
 	if (!st)
 		i.policy = i.facts ? driver_policy_json(i.facts, i.context) : NULL;

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "agent/collect/acquire/volume_remarks.h"
+#include "agent/collect/host/host.h"
 #include "agent/commands/commands.h"
 #include "agent/shared/output/cage_command.h"
 #include "agent/collect/acquire/disk_options.h"
@@ -244,8 +245,8 @@ static enum status pagefiles_run(struct cli *cli, struct err *e)
 
 	if (live && cli_given(cli, "offset"))
 		return cli_usage(cli, e, "--offset needs --image or --volume");
-	if (!live && o->compare)
-		return cli_usage(cli, e, "--compare is for the files of this machine");
+	if (o->compare && (!live || !host_windows_build()))
+		return cli_usage(cli, e, "--compare is for the page files of this Windows");
 	if (!live)
 		cage_command(cli, false);
 	if (!live)

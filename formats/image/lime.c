@@ -216,11 +216,13 @@ static bool is_range_known(struct lime *l, struct range r, uint64_t off)
  * Whether a record behind it, one of those that lead to the end of the file, has memory of the same
  * range: then this one is of another file, which was in the page cache, or of a first try.
  */
-static bool is_copied(const struct lime *l, uint64_t off, struct range r)
+static bool is_copied(struct lime *l, uint64_t off, struct range r)
 {
 	for (size_t i = 0; i < l->n_last; i++) {
 		const struct lime_record *k = &l->last[i];
 
+		if (l->compared++ >= LIME_COMPARE_MAX)
+			return true;
 		if (off + LIME_HEADER_SIZE < k->offset && r.first <= k->range.last &&
 		    r.last >= k->range.first)
 			return true;
@@ -334,7 +336,8 @@ static enum status find_last_records(struct lime *l, struct blob *b, uint64_t fr
 	struct range r;
 
 	l->looked_for_last = true;
-	while (!st && s.ok && s.found < b->size && has_header(b, s.found, &r)) {
+	while (!st && s.ok && s.found < b->size && l->n_last < LIME_RECORDS_MAX &&
+	       has_header(b, s.found, &r)) {
 		if (!ARRAY_ROOM(l->last, l->n_last, room))
 			return err_nomem(e);
 		s.found += LIME_HEADER_SIZE;

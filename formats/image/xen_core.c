@@ -87,8 +87,8 @@ static enum status check_xen_sections(const struct xen_sections *x, uint64_t siz
 	if (x->pages.offset > INT64_MAX || x->frames.size % FRAME_BYTES ||
 	    x->pages.size / PAGE_SIZE != x->frames.size / FRAME_BYTES)
 		return err_set(e, ST_CORRUPT,
-			       "Xen core: %" PRIu64 " bytes of pages and %" PRIu64
-			       " of frames cannot be",
+			       "Xen core: %" PRIu64 " bytes of pages do not match %" PRIu64
+			       " bytes of frame numbers; the file is damaged",
 			       x->pages.size, x->frames.size);
 	return ST_OK;
 }
@@ -100,7 +100,9 @@ static enum status add_xen_page(struct elf_core *c, uint64_t frame, uint64_t off
 	if (frame == NO_FRAME)
 		return ST_OK;
 	if (frame >= FRAMES_END)
-		return err_set(e, ST_CORRUPT, "Xen core: a frame of number %" PRIu64 " cannot be",
+		return err_set(e, ST_CORRUPT,
+			       "Xen core: frame number %" PRIu64
+			       " is out of range; the file is damaged",
 			       frame);
 	if (last && last->paddr + last->memsz == frame << PAGE_SHIFT &&
 	    last->offset + last->filesz == offset) {

@@ -741,11 +741,13 @@ def program():
     named = os.environ.get("RAMSEAL")
     if named:
         return shutil.which(named)
-    for folder in (os.path.join(here, "..", "..", "..", "bin"), os.path.join(here, "..")):
-        found = shutil.which(name, path=folder)
-        if found:
-            return os.path.normpath(found)
-    return shutil.which(name)
+    # On Windows shutil.which() looks into the current folder first, where evidence may be.
+    path = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    for folder in [os.path.join(here, "..", "..", "..", "bin"), os.path.join(here, ".."), *path]:
+        found = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            return found
+    return None
 
 
 class Asked:

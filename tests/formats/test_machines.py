@@ -53,6 +53,18 @@ class Machines(Case):
         done = subprocess.run([RAMSEAL, 'info', '--json', self.path('c.rsz')], capture_output=True, check=True, text=True)
         return json.loads(done.stdout).get('machine')
 
+    def test_image_that_the_cut_linear_map_lacks(self):
+        """Both of its pages are in the file; that their first one is zeros in a saved kcore is said."""
+        whole = core(ARM64, arm64_note(4096))
+        for left, code, unread in ((16, 0, 0), (3, 3, 13), (1, 3, 13)):
+            self.write(whole[:len(whole) - (16 - left) * PAGE])
+            r = self.run_it('acquire', '-s', 'file:' + self.source, '-o', self.path('c.rsz'), '-f', '--pagetables=none')
+            self.assertEqual(r.returncode, code, r.text)
+            self.assertEqual('from its own mapping' in r.text, left == 1, r.text)
+            done = subprocess.run([RAMSEAL, 'info', '--json', self.path('c.rsz')], capture_output=True, check=True, text=True)
+            stream = next(s for s in json.loads(done.stdout)['streams'] if s['kind'] == 'physical memory')
+            self.assertEqual(stream['pages'].get('unreadable', 0), unread)
+
     def export(self, fmt, code=0):
         r = self.run_it('export', '-F', fmt, '-o', self.path('out'), '-f', self.path('c.rsz'))
         self.assertEqual(r.returncode, code, r.text)

@@ -438,10 +438,10 @@ class Xen(Case):
         frames = core.index(struct.pack("<QQ", 7, 2))
         header = 64 + 64 * 4 + 24  # of .xen_pfn, from its offset on
         for place, value, text in (
-                (frames, 1 << 40, "frame of number"), (header, 1 << 63, "past the end"),
+                (frames, 1 << 40, "frame number"), (header, 1 << 63, "past the end"),
                 (header, len(core), "past the end"),
-                (header + 8, 24, "cannot be"), (header + 8, 8, "cannot be"), (header + 8, 1 << 63, "past the end"),
-                (header + 64, 1 << 63, "cannot be"), (header + 72, PAGE, "cannot be"), (40, 1 << 63, "past the end"),
+                (header + 8, 24, "do not match"), (header + 8, 8, "do not match"), (header + 8, 1 << 63, "past the end"),
+                (header + 64, 1 << 63, "do not match"), (header + 72, PAGE, "do not match"), (40, 1 << 63, "past the end"),
                 (40, len(core) - 64, "past the end"), (64 + 64 + 24, 1 << 63, "without physical addresses")):
             self.refused(core[:place] + struct.pack("<Q", value) + core[place + 8:], text)
         for place, value in (60, 0), (62, 6), (62, 0xffff):  # e_shnum, e_shstrndx

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page tables that the input of a fuzzer writes into MADE_PAGES (a power of two) pages of memory from
- * MADE_FIRST on, ten bytes a time: a page, an entry, and what it holds.
+ * Page tables that the input of a fuzzer writes into MADE_PAGES (a power of two) pages of memory
+ * from MADE_FIRST on, ten bytes a time: a page, an entry, and what it holds.
  */
 #ifndef RAMSEAL_TESTS_FUZZ_MADE_TABLES_H
 #define RAMSEAL_TESTS_FUZZ_MADE_TABLES_H

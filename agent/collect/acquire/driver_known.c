@@ -135,19 +135,22 @@ static const char *known_text(const json_t *one, const char *key)
 	return ret ? ret : "";
 }
 
-/* The first that will load, else the first that may. */
+/* The first that will load, else the first that may; NULL: all will certainly be blocked. */
 static const json_t *best_known(const json_t *list)
 {
 	const json_t *one, *ret = NULL;
-	enum forecast best = FORECAST_BLOCKED;
+	unsigned best = 2 * FORECASTS;
 	size_t i;
 
 	json_array_foreach(list, i, one)
 	{
 		const json_t *f = json_object_get(one, "forecast");
+		const enum forecast is =
+			json_is_object(f) ? driver_forecast_verdict(f) : FORECAST_UNKNOWN;
+		const bool certain = json_is_true(json_object_get(f, "certain"));
 
-		if (json_is_object(f) && driver_forecast_verdict(f) < best) {
-			best = driver_forecast_verdict(f);
+		if ((is != FORECAST_BLOCKED || !certain) && (unsigned)is < best) {
+			best = (unsigned)is;
 			ret = one;
 		}
 	}
@@ -160,18 +163,18 @@ void driver_known_check(const json_t *list, struct findings *to)
 	struct err text = ERR_INIT;
 
 	if (!one) {
-		findings_add(
-			to, ST_OK, "driver-file",
-			"none of the WinPmem drivers that their authors publish will load here "
-			"('driver files' says why); acquire the memory from the hypervisor");
+		findings_add(to, ST_OK, "driver-file",
+			     "Windows will block each WinPmem driver that its authors publish "
+			     "('driver files' says why); if this is a virtual machine, take its "
+			     "memory from the hypervisor");
 		return;
 	}
 	driver_forecast_text(json_object_get(one, "forecast"), &text);
-	findings_add(
-		to, ST_OK, "driver-file",
-		"the driver file to try first here is WinPmem %s, %s (%s of %s, SHA-256 %s): it %s",
-		known_text(one, "version"), known_text(one, "name"), known_text(one, "path"),
-		known_text(one, "repository"), known_text(one, "sha256"), text.message);
+	findings_add(to, ST_OK, "driver-file",
+		     "the driver file to try first here is WinPmem %s, %s (%s of %s, SHA-256 "
+		     "%s): it %s",
+		     known_text(one, "version"), known_text(one, "name"), known_text(one, "path"),
+		     known_text(one, "repository"), known_text(one, "sha256"), text.message);
 }
 
 void driver_known_print(const json_t *list, FILE *out)

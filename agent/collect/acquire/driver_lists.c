@@ -36,6 +36,13 @@ void forecast__judge_block_list(const struct judge *j)
 			"its hash nor its certificates: %s, version %s, which is this host's "
 			"and not the longer one that Microsoft publishes",
 			by, path, version);
+	else if (json_is_string(json_object_get(list, "version")) &&
+		 !json_is_string(json_object_get(list, "problem")))
+		forecast__add(
+			j, "block-list", FORECAST_LOADS, false,
+			"the list of vulnerable drivers is in force (by %s), and was not asked "
+			"about this file ('driver inspect FILE.sys' on that host asks it)",
+			by);
 	else
 		forecast__add(
 			j, "block-list", FORECAST_LOADS, false,

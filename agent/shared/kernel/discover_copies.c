@@ -16,7 +16,6 @@
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
-/* The end of the user's half. */
 /* Spaces from `first` on are in the order of their roots: those within [frame, frame + size). */
 static void mark_within(struct discovery *d, size_t first, const struct entry *leaf, uint32_t pid)
 {

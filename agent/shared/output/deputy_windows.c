@@ -473,6 +473,10 @@ static bool ask_deputy(struct request r, const wchar_t *path, const wchar_t *to,
 {
 	r.length = (DWORD)wcslen(path) + 1;
 	r.to_length = (DWORD)wcslen(to) + 1;
+	if (r.length > PATH_ROOM || r.to_length > PATH_ROOM) {
+		SetLastError(ERROR_FILENAME_EXCED_RANGE);
+		return false;
+	}
 	a->failed = ERROR_BROKEN_PIPE;
 	AcquireSRWLockExclusive(&asking);
 	if (!write_pipe_whole(deputy->requests, &r, sizeof(r)) ||

@@ -263,12 +263,13 @@ DWORD cage_wait(struct cage_child *c)
 {
 	DWORD code = 1;
 
+	/* Nobody answers any more: it must not wait for that, or both would wait for each other. */
+	cleanup_handle(&c->requests);
+	cleanup_handle(&c->answers);
 	if (c->process) {
 		WaitForSingleObject(c->process, INFINITE);
 		GetExitCodeProcess(c->process, &code);
 	}
-	cleanup_handle(&c->requests);
-	cleanup_handle(&c->answers);
 	cleanup_handle(&c->process);
 	cleanup_handle(&c->job);
 	*c = (struct cage_child){ 0 };
