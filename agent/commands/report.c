@@ -251,7 +251,7 @@ static enum status check_process_options(const struct cli *cli, struct err *e)
 	return ST_OK;
 }
 
-/* Of more blocks than a search can take, the page says nothing. */
+/* More blocks than a search can take: the page says that nothing was searched. */
 static enum status report_leaks_of(const struct process_session *s, struct report_process *r,
 				   struct err *e)
 {

@@ -366,12 +366,14 @@ static void put_files(struct doc *d, const struct fleet *f)
 
 	doc_put(d, "<details><summary>Summary, output and whole root of each</summary>\n");
 	html_table(&t, d, NULL);
+	html_column(&t, TERMS, "host");
 	html_column(&t, TERMS, "summary");
 	html_column(&t, TERMS, "output");
 	html_column(&t, TERMS, "root");
 	html_table_body(&t);
 	for (size_t i = 0; i < f->count; i++) {
 		html_row(&t);
+		fleet_put_host(&t, &f->hosts[i]);
 		html_text(&t, f->hosts[i].file);
 		html_text(&t, f->hosts[i].output ? f->hosts[i].output : "none");
 		put_root_cell(&t, &f->hosts[i]);

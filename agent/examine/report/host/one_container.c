@@ -71,7 +71,6 @@ static void put_settings(struct doc *d, const char *path)
 
 static void put_container_source(struct doc *d, const struct report_run *r)
 {
-	const json_t *source = json_object_get(r->begin, "source");
 	const char *name = run_text(r->begin, "source", "name");
 	const char *path = run_text(r->begin, "source", "path");
 
@@ -84,7 +83,7 @@ static void put_container_source(struct doc *d, const struct report_run *r)
 		put_settings(d, path);
 	else
 		put_source_item(d, path);
-	if (json_is_true(json_object_get(source, "silent")))
+	if (run_is_silent(r))
 		put_source_item(d, "it cannot report unreadable pages");
 	put_source_item(d, run_text(r->begin, "source", "note"));
 	put_source_item(d, run_text(r->begin, "source", "lost"));
@@ -268,8 +267,7 @@ static void put_exact_times(struct doc *d, const struct report_run *r)
 
 static void put_strip(struct doc *d, const struct report_run *r)
 {
-	const bool silent =
-		json_is_true(json_object_get(json_object_get(r->begin, "source"), "silent"));
+	const bool silent = run_is_silent(r);
 	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 	const uint64_t *pages = m ? m->tally.pages : NULL;
 

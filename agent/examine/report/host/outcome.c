@@ -103,7 +103,7 @@ static void put_gaps(struct doc *d, const struct report_run *r)
 		doc_put(d, skipped == 1 ? " was skipped" : " were skipped");
 		doc_put(d, "; <a href=\"#unreadable\">each is recorded</a>. ");
 	}
-	if (json_is_true(json_object_get(json_object_get(r->begin, "source"), "silent")))
+	if (run_is_silent(r))
 		doc_put(d, "Its source cannot report unreadable pages: they look like zeros.");
 	doc_put(d, "</p>");
 }

@@ -39,8 +39,7 @@ void figure_of_timeline(struct doc *d, const struct report_run *runs, size_t cou
 
 void figure_of_strip(struct doc *d, const struct report_run *runs, size_t count, enum svg_form form)
 {
-	const bool silent =
-		json_is_true(json_object_get(json_object_get(runs->begin, "source"), "silent"));
+	const bool silent = run_is_silent(runs);
 	const struct stream_sums *m = run_stream(runs, RSZ_KIND_MEMORY);
 	uint64_t again = 0, missing = runs->missing;
 	char size[STRIP_LANES][TEXT_SIZE_MAX + sizeof(" or more")];

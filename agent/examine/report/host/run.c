@@ -210,6 +210,11 @@ const struct stream_sums *run_stream(const struct report_run *r, enum rsz_kind k
 	return NULL;
 }
 
+bool run_is_silent(const struct report_run *r)
+{
+	return json_is_true(json_object_get(json_object_get(r->begin, "source"), "silent"));
+}
+
 uint64_t run_stream_read(const struct stream_sums *s)
 {
 	const uint64_t *pages = s->tally.pages;

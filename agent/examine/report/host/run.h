@@ -70,6 +70,8 @@ const char *run_outcome(const struct report_run *r);
 
 /* The first stream of that kind, or NULL. */
 const struct stream_sums *run_stream(const struct report_run *r, enum rsz_kind kind);
+/* True if the source cannot report unreadable pages. */
+bool run_is_silent(const struct report_run *r);
 
 /*
  * Bytes that were read, counted as often as they were captured, without pages that were skipped or

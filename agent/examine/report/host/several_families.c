@@ -196,12 +196,18 @@ static void put_measured_name(struct doc *d, const struct measured *m)
 	doc_put(d, "</b>");
 }
 
+static bool same_spread(const struct spread *a, const struct spread *b)
+{
+	return a->low == b->low && a->median == b->median && a->high == b->high;
+}
+
 /* "guided did better than linear: …", as far as the runs show it. */
 static void put_verdict(struct doc *d, const struct measured *a, const struct measured *b)
 {
 	const bool by_risk = a->risk.median != b->risk.median;
-	const bool same_window = a->window.median == b->window.median;
-	const bool same = !by_risk && same_window;
+	const bool same_risk = same_spread(&a->risk, &b->risk);
+	const bool same_window = same_spread(&a->window, &b->window);
+	const bool same = same_risk && same_window;
 	const bool unclear =
 		by_risk ? overlap(&a->risk, &b->risk) : overlap(&a->window, &b->window);
 
@@ -212,9 +218,9 @@ static void put_verdict(struct doc *d, const struct measured *a, const struct me
 	put_measured_name(d, b);
 	doc_put(d, unclear && !same ? ", whose runs overlap: " : ": ");
 	put_ratio_spread(d, &a->risk);
-	doc_put(d,
-		by_risk ? " of the pages are at risk, not " : " of the pages are at risk in both");
-	if (by_risk)
+	doc_put(d, same_risk ? " of the pages are at risk in both"
+			     : " of the pages are at risk, not ");
+	if (!same_risk)
 		put_ratio_spread(d, &b->risk);
 	doc_put(d, "; the median mapping window is ");
 	put_time_spread(d, &a->window);
@@ -317,7 +323,8 @@ static void put_family_cell(struct html_table *t, const struct compared_row *row
 	html_cell(t, "n spread");
 	doc_put(t->d, "<span>");
 	if (!s.known) {
-		doc_put(t->d, "not known");
+		doc_put(t->d, row->of_smear && runs[f->runs[0]].origin.still ? "not applicable"
+									     : "not known");
 	} else {
 		row->put(t->d, (uint64_t)(s.median + .5));
 		if (s.known > 1 && s.high > s.low) {

@@ -350,6 +350,18 @@ static double curve_at(const struct window_summary *w, double percent, const str
 	return left + (right - left) * (wanted - sum) / fmax((double)w->octave[k], 1);
 }
 
+/* The first of the i-th one's name that has a curve; `count`: none has. */
+static size_t first_drawn(const struct named *names, const struct figure_window *at, size_t count,
+			  size_t i)
+{
+	size_t ret = i;
+
+	while (ret < count &&
+	       (!at[ret].w->pages || first_of_name(names, ret) != first_of_name(names, i)))
+		ret++;
+	return ret;
+}
+
 /* The number of a family, on its first curve; each at a height of its own, so that none meet. */
 static void number_curve(struct doc *d, const struct window_summary *w, size_t line, size_t lines,
 			 const struct scale *x, const struct scale *y)
@@ -464,9 +476,12 @@ void figure_curves(struct doc *d, const struct figure_window *at, size_t count, 
 	svg_axis_x(d, form, &x, top, bottom, ticks, n, TICK_NS, "mapping window (logarithmic)");
 	for (size_t i = 0; i < count; i++)
 		draw_curve(d, at[i].w, (unsigned)row_line_of(&names, i), lines < count, &x, &y);
-	for (size_t i = 0; i < count; i++)
-		if (first_of_name(&names, i) == i)
-			number_curve(d, at[i].w, row_line_of(&names, i), lines, &x, &y);
+	for (size_t i = 0; i < count; i++) {
+		const size_t shown = first_drawn(&names, at, count, i);
+
+		if (first_of_name(&names, i) == i && shown < count)
+			number_curve(d, at[shown].w, row_line_of(&names, i), lines, &x, &y);
+	}
 	svg_end(d);
 }
 

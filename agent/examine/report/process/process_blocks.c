@@ -129,7 +129,6 @@ enum status report_process_blocks(struct report_process *r, struct err *e)
 	if (!st)
 		st = find_names(r, &l, e);
 	block_list_deinit(&l);
-	r->blocks.searched = !st;
 	return st ? st : peek_failed(peek, e);
 }
 
@@ -250,7 +249,7 @@ void section_names(struct doc *d, const struct report_process *r)
 
 bool has_leaks(const struct report_process *r)
 {
-	return r->blocks.leaks.searched && r->n_heaps;
+	return r->n_heaps;
 }
 
 static void put_leaks_sentence(struct doc *d, const struct report_leaks *l)
@@ -261,10 +260,11 @@ static void put_leaks_sentence(struct doc *d, const struct report_leaks *l)
 	doc_count(d, l->busy);
 	doc_put(d, l->busy == 1 ? " busy block (" : " busy blocks (");
 	doc_size(d, l->bytes);
-	doc_put(d, ") are referenced by nothing");
-	doc_put(d, l->whole ? ", as far as plain pointers go."
-			    : " that could be read. Not everything could be read that may refer to "
-			      "them, so none of them is certain to be leaked.");
+	doc_put(d, l->blocks == 1 ? ") is referenced by nothing" : ") are referenced by nothing");
+	doc_put(d, l->whole ? ", as far as plain pointers go." : " that could be read.");
+	if (!l->whole && l->blocks)
+		doc_put(d, " Not everything could be read that may refer to these blocks, so none "
+			   "is certain to be leaked.");
 	doc_put(d, "</p>\n");
 }
 
@@ -273,6 +273,11 @@ void section_leaks(struct doc *d, const struct report_process *r)
 	const struct report_leaks *l = &r->blocks.leaks;
 	struct html_table t;
 
+	if (!l->searched) {
+		doc_put(d, "<p>Not searched: the heaps have more blocks than the search can "
+			   "take.</p>\n");
+		return;
+	}
 	put_leaks_sentence(d, l);
 	if (!l->count)
 		return;

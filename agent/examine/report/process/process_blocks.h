@@ -40,7 +40,6 @@ struct report_leaks {
 };
 
 struct report_blocks {
-	bool searched;
 	struct report_block largest[REPORT_LARGEST];
 	size_t n_largest;
 	struct report_name *names; /* owned */
