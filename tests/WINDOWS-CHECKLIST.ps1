@@ -168,7 +168,7 @@ if (Test-Step 2 'The Windows Driver Policy, as citool and the registry have it, 
     Save-Answer '02-counters-before.txt' (Invoke-Tool 'reg.exe' "query $key").Out
 }
 
-if (Test-Step 3 'Page files, through their volumes and by the handle of System' '') {
+if (Test-Step 3 'Page files, by their volumes and by the handle of System' 'a security product may report this') {
     $done = Ramseal 'pagefiles --json --compare'
     Save-Answer '03-pagefiles.json' $done.Out
     Save-Answer '03-pagefiles.txt' "exit code $($done.Code)`r`n$($done.Err)"

@@ -68,7 +68,7 @@ static enum status check_swap_slots(const struct pagefile *p, struct err *e)
 {
 	struct pagefile_list l = { 0 };
 	const struct pagefile *now = NULL;
-	enum status st = pagefiles_on_host(false, &l, e);
+	enum status st = pagefiles_on_host(false, false, &l, e);
 
 	for (size_t i = 0; i < l.count; i++)
 		if (!strcmp(l.at[i].path, p->path))
@@ -160,7 +160,7 @@ enum status system_open_held(const char *path, struct reader **ret, struct err *
 	return err_set(e, ST_NO_SOURCE, "%s: only Windows holds page files by a handle", path);
 }
 
-enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e)
+enum status pagefiles_on_host(bool hibernation, bool held, struct pagefile_list *ret, struct err *e)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/swaps", "re");
 	_cleanup_free_ char *line = NULL;

@@ -85,6 +85,7 @@ static wchar_t *registry_list(const wchar_t *name)
 struct volumes {
 	struct pagefile_list *list;
 	char (*names)[64]; /* of list->disks, as they were opened */
+	bool held;         /* System's handles are asked for */
 };
 
 static enum status remember_disk(struct volumes *v, struct disk *d, const char *name, struct err *e)
@@ -183,7 +184,7 @@ static enum status locate_pagefile(struct volumes *v, struct pagefile *p)
 		return ST_OK;
 	}
 	st = probe_raw(v, p, len);
-	return st || p->readable || p->absent ? st : try_held(p);
+	return st || p->readable || p->absent || !v->held ? st : try_held(p);
 }
 
 /* --- the list ------------------------------------------------------------------------------ */
@@ -333,9 +334,9 @@ static enum status list_pagefiles(struct volumes *v, struct err *e)
 	return st ? st : add_swapfile(v, e);
 }
 
-enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e)
+enum status pagefiles_on_host(bool hibernation, bool held, struct pagefile_list *ret, struct err *e)
 {
-	struct volumes v = { .list = ret };
+	struct volumes v = { .list = ret, .held = held };
 	enum status st = list_pagefiles(&v, e);
 
 	if (!st && hibernation)

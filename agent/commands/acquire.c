@@ -52,8 +52,9 @@ static const struct option_def options[] = {
 	CLI_FLAG(struct acquire_options, no_pagefile, 0, "no-pagefile", "do not copy page files"),
 	CLI_FLAG(struct acquire_options, hibernation, 0, "hibernation",
 		 "copy Windows' hiberfil.sys too"),
-	CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
-		    "also copy this file from the volume, through the MFT"),
+	SYSTEM_HANDLE_OPTION(struct acquire_options, system_handle)
+		CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
+			    "also copy this file from the volume, through the MFT"),
 	DISK_OPTIONS(struct acquire_options),
 	CLI_CHOICE(struct acquire_options, pagetables, 0, "pagetables", NULL, pagetables_choices,
 		   "store a copy of all page tables before everything else, after it, or both; for "

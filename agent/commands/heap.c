@@ -182,9 +182,8 @@ const struct command command_heap = {
 		 "4,096 heaps of a process are walked, and at most 2^26 pages are read to find\n"
 		 "and walk them (256 GiB, repetitions included); --leaks searches at most 2^28\n"
 		 "pages. The list of heaps and --allocations without a preview keep no blocks\n"
-		 "in memory; everything else keeps 72 bytes per block, and --leaks 14 more, plus 4 "
-		 "for\n"
-		 "each pointer from block to block.\n",
+		 "in memory; everything else keeps 72 bytes per block, and --leaks 14 more,\n"
+		 "plus 4 for each pointer from block to block.\n",
 	.values_size = sizeof(struct heap_options),
 	.run = heap_run,
 };

@@ -454,9 +454,12 @@ static void brief_print_trust(json_t *doc)
 	}
 	if (all > 0)
 		print_row("trust",
-			  "%.1f %% of the user pages are safe, %.1f %% at risk, %.1f %% not here, "
-			  "by the page tables read before the memory; `ramseal smear` says more",
-			  100 * pages[0] / all, 100 * pages[1] / all, 100 * pages[2] / all);
+			  "of the user pages of processes that lived, %.1f %% are safe, %.1f %% at "
+			  "risk, %.1f %% not here, by the page tables read before the memory%s; "
+			  "`ramseal smear` says more",
+			  100 * pages[0] / all, 100 * pages[1] / all, 100 * pages[2] / all,
+			  json_is_true(json_object_get(smear, "in_doubt")) ? ", some of it in doubt"
+									   : "");
 	else
 		print_row("trust", "%s", info_text_at(doc, "smear", "sentence"));
 }

@@ -21,6 +21,7 @@ struct pagefiles_options {
 	struct disk_options disk;
 	bool hibernation;
 	bool compare;
+	bool system_handle;
 	bool json;
 };
 
@@ -31,7 +32,8 @@ static const struct option_def options[] = {
 	CLI_FLAG(struct pagefiles_options, compare, 0, "compare",
 		 "Windows: read all of each page file twice, through its volume and by the "
 		 "handle of System, and count the pages that differ"),
-	CLI_FLAG(struct pagefiles_options, json, 'j', "json", "print one JSON object"),
+	SYSTEM_HANDLE_OPTION(struct pagefiles_options, system_handle)
+		CLI_FLAG(struct pagefiles_options, json, 'j', "json", "print one JSON object"),
 };
 
 const struct command command_pagefiles = {
@@ -108,18 +110,28 @@ static json_t *comparison_json(const struct comparison *c)
 	return o;
 }
 
-static void put_comparison(json_t *o, const struct pagefile *p)
+/* Both ways gave the same file, every page of it. */
+static bool comparison_is_clean(const struct comparison *c)
+{
+	return !c->different && !c->unread && !c->other_size;
+}
+
+/* False: not compared, or not the same. */
+static bool put_comparison(json_t *o, const struct pagefile *p)
 {
 	struct comparison c;
 	struct err why = ERR_INIT;
 
-	if (pagefile_compare(p, &c, &why))
+	if (pagefile_compare(p, &c, &why)) {
 		json_object_set_new(o, "compare_problem", json_text(why.message));
-	else
-		json_object_set_new(o, "compared", comparison_json(&c));
+		return false;
+	}
+	json_object_set_new(o, "compared", comparison_json(&c));
+	return comparison_is_clean(&c);
 }
 
-static enum status pagefiles_print_json(const struct pagefile_list *l, bool compare, struct err *e)
+static enum status pagefiles_print_json(const struct pagefile_list *l, bool compare, size_t *unlike,
+					struct err *e)
 {
 	json_t *list = json_array();
 	json_t *doc = json_pack("{s:s, s:o, s:o}", "schema", JSON_SCHEMA("pagefiles"), "pagefiles",
@@ -129,7 +141,7 @@ static enum status pagefiles_print_json(const struct pagefile_list *l, bool comp
 		json_t *o = command_pagefile_json(&l->at[i]);
 
 		if (o && compare)
-			put_comparison(o, &l->at[i]);
+			*unlike += !put_comparison(o, &l->at[i]);
 		json_array_append_new(list, o);
 	}
 	if (doc && l->note.message[0])
@@ -148,18 +160,21 @@ static void print_remark(const char *before, const struct err *e)
 	lines_print(stdout, 6, "    %s%s", before, shown);
 }
 
-static void print_file_comparison(const struct pagefile *p)
+/* As put_comparison(). */
+static bool print_file_comparison(const struct pagefile *p)
 {
 	struct comparison c;
 	struct err why = ERR_INIT;
 
-	if (pagefile_compare(p, &c, &why))
+	if (pagefile_compare(p, &c, &why)) {
 		print_remark("not compared: ", &why);
-	else
-		printf("    by the handle of System: %" PRIu64 " pages are the same, %" PRIu64
-		       " at a second look, %" PRIu64 " differ, %" PRIu64 " were not read%s\n",
-		       c.same, c.settled, c.different, c.unread,
-		       c.other_size ? "; another size" : "");
+		return false;
+	}
+	lines_print(stdout, 6,
+		    "    by the handle of System: %" PRIu64 " pages are the same, %" PRIu64
+		    " at a second look, %" PRIu64 " differ, %" PRIu64 " were not read%s",
+		    c.same, c.settled, c.different, c.unread, c.other_size ? "; another size" : "");
+	return comparison_is_clean(&c);
 }
 
 /* "#0 (assumed)  pagefile.sys  2.0 GiB in 17 fragments, volume at sector 2048; from ..." */
@@ -192,12 +207,12 @@ static void print_pagefile(const struct pagefile *p)
 	print_remark("", &p->note);
 }
 
-static void print_lines(const struct pagefile_list *l, bool compare)
+static void print_lines(const struct pagefile_list *l, bool compare, size_t *unlike)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		print_pagefile(&l->at[i]);
 		if (compare)
-			print_file_comparison(&l->at[i]);
+			*unlike += !print_file_comparison(&l->at[i]);
 	}
 	if (l->note.message[0])
 		log_info("pagefiles-note", "%s", l->note.message);
@@ -241,6 +256,7 @@ static enum status pagefiles_run(struct cli *cli, struct err *e)
 	const bool live = !o->disk.volume && !o->disk.images.count;
 	struct pagefile_list l = { 0 };
 	struct disk *d = NULL;
+	size_t unlike = 0;
 	enum status st = ST_OK;
 
 	if (live && cli_given(cli, "offset"))
@@ -252,15 +268,19 @@ static enum status pagefiles_run(struct cli *cli, struct err *e)
 	if (!live)
 		st = disk_options_open(cli, &o->disk, &d, NULL, e);
 	if (!st)
-		st = live ? pagefiles_on_host(o->hibernation, &l, e)
+		st = live ? pagefiles_on_host(o->hibernation, o->compare || o->system_handle, &l, e)
 			  : pagefiles_on_disk(d, o->hibernation, &l, e);
 	if (!st && o->json)
-		st = pagefiles_print_json(&l, o->compare, e);
+		st = pagefiles_print_json(&l, o->compare, &unlike, e);
 	else if (!st)
-		print_lines(&l, o->compare);
+		print_lines(&l, o->compare, &unlike);
 	if (!st)
 		st = pagefiles_status(&l, live ? NULL : disk_options_name(&o->disk),
 				      volume_remarks_tell(&l), e);
+	if (!st && unlike)
+		st = err_set(e, ST_UNREADABLE,
+			     "%zu page file%s could not be compared, or not all pages are the same",
+			     unlike, unlike == 1 ? "" : "s");
 	pagefile_list_deinit(&l);
 	disk_close(d);
 	return st;

@@ -186,6 +186,13 @@ class Show(Case):
         words = self.show(at)['words']
         self.assertEqual([w['offset'] for w in words], list(range(0, 1688, 8)))
         self.assertEqual(words[1392 // 8]['value'], hex(ENTRY))
+        # Whatever the block's size and the window's, the word that was asked for is in it.
+        odd = max((r for r in self.table() if r['requested'] and int(r['requested']) % 8), key=lambda r: int(r['requested']))
+        for offset in (0, int(odd['requested']) // 2, int(odd['requested']) - 1):
+            for length in (8, 13, 64, 1 << 9):
+                lines = self.ask('--show', hex(int(odd['address'], 0) + offset), '--length', length).splitlines()
+                word = int(odd['address'], 0) + offset // 8 * 8
+                self.assertEqual([line[:16] for line in lines if line[0] == '>'], [f'> 0x{word:012x}'], (offset, length))
         # In a block that is larger than any window it is around the address, at each end, too.
         large = max(self.table(), key=lambda r: int(r['size']))
         size = int(large['requested'])

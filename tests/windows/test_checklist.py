@@ -56,7 +56,7 @@ class Lines(unittest.TestCase):
         self.assertEqual(len(steps), 9)
         for step in steps:
             quiet = re.search(r"Test-Step \d+ '[^']*' ''\)", step)
-            traces = re.search(r"Ramseal '(?:acquire|driver (?:load|unload))|AllocHGlobal|Read-WholeFile \(", step)
+            traces = re.search(r"Ramseal '(?:acquire|driver (?:load|unload)|pagefiles [^']*--compare)|AllocHGlobal|Read-WholeFile \(", step)
             self.assertEqual(not quiet, bool(traces), step[:60])
 
     def test_brackets_close_and_names_are_in_order(self):

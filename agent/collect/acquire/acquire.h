@@ -63,6 +63,7 @@ struct acquire_options {
 	size_t pagefile; /* enum pagefile_time */
 	bool no_pagefile;
 	bool hibernation;
+	bool system_handle;
 	size_t pagetables;         /* enum pagetables */
 	const struct order *order; /* NULL: the default for the source */
 	uint64_t threads;          /* 0: as shared/program/share.h says */

@@ -30,6 +30,7 @@ enum status acquire_plan_files(const struct cli *cli, const struct acquire_optio
 	ret->source = !named && source && source_has_files(source) ? source : NULL;
 	ret->pagefiles = !o->no_pagefile && (named || ret->source || live);
 	ret->hibernation = o->hibernation;
+	ret->held = o->system_handle;
 	if (ret->hibernation && (!ret->pagefiles || ret->source))
 		return cli_usage(cli, e, "--hibernation needs a volume: give --image or --volume");
 	return ST_OK;

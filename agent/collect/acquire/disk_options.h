@@ -38,4 +38,15 @@ enum status disk_options_open(const struct cli *cli, const struct disk_options *
 /* What to call the disk in messages. */
 const char *disk_options_name(const struct disk_options *o);
 
+/* Windows: see pagefiles_on_host(). */
+#ifdef _WIN32
+#define SYSTEM_HANDLE_OPTION(type, member)                                                         \
+	CLI_FLAG(type, member, 0, "system-handle",                                                 \
+		 "if a page file's volume cannot be read, try System's handle of the file: "       \
+		 "Windows is expected to refuse, and a security product may report it",            \
+		 .in_full = true),
+#else
+#define SYSTEM_HANDLE_OPTION(type, member)
+#endif
+
 #endif

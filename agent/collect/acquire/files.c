@@ -481,7 +481,7 @@ enum status files_list(const struct files_plan *plan, struct pagefile_list *ret,
 	if (plan->source)
 		return source_files_find(plan->source, ret, e);
 	return plan->disk ? pagefiles_on_disk(plan->disk, plan->hibernation, ret, e)
-			  : pagefiles_on_host(plan->hibernation, ret, e);
+			  : pagefiles_on_host(plan->hibernation, plan->held, ret, e);
 }
 
 static enum status find_pagefiles(const struct files_plan *plan, struct files *f, struct err *e)

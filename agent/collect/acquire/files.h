@@ -25,6 +25,7 @@ struct files_plan {
 	bool swap_cache;           /* they look into it too */
 	bool swap_zeros;           /* and it shows pages of zeros that were not written */
 	bool hibernation;          /* with them, hiberfil.sys */
+	bool held;                 /* where a volume cannot be read, by System's handle */
 	struct stream_plan stream; /* without feed, stream, label and total */
 };
 

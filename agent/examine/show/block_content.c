@@ -3,9 +3,8 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "agent/shared/program/terminal.h"
+#include "agent/shared/program/lines.h"
 #include "formats/base/bytes.h"
 #include "formats/base/page.h"
 
@@ -57,7 +56,7 @@ void word_note_text(const struct heap_session *s, const struct block_list *l,
 
 bool line_has_room(size_t columns)
 {
-	return !isatty(STDOUT_FILENO) || columns <= terminal_columns(STDOUT_FILENO);
+	return columns <= lines_width(stdout);
 }
 
 /*

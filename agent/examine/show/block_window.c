@@ -26,11 +26,12 @@ void block_window_around(struct block_window *w, uint64_t va, uint64_t before, u
 	const uint64_t size = block_bytes(w->block), word = word_of_window(w);
 	const uint64_t at = (va - w->block->address) / word * word;
 
-	bytes = MIN(bytes, (uint64_t)BLOCK_WINDOW_MAX);
+	bytes = MAX(MIN(bytes, (uint64_t)BLOCK_WINDOW_MAX) / word * word, word);
+	before = MIN(before, bytes - word) / word * word;
 	w->mark = w->block->address + at;
 	w->first = 0;
 	if (size > bytes && at > before)
-		w->first = MIN(at - before, size - bytes) / word * word;
+		w->first = MIN(at - before, (size - bytes + word - 1) / word * word);
 	w->end = MIN(size, w->first + bytes);
 }
 
@@ -171,11 +172,24 @@ static size_t read_chunk_header(const struct block_window *w, struct memory_part
 	return size;
 }
 
+/* Of a segment heap only blocks of variable size have one. */
+static bool has_chunk_header(const struct block_window *w)
+{
+	return heaps_at(w->session->heaps, w->block->heap)->kind != HEAP_SEGMENT ||
+	       w->block->place == PLACE_VS;
+}
+
 void block_window_print_header(const struct block_window *w)
 {
 	struct header_facts f;
 	struct memory_part m;
-	const size_t size = read_chunk_header(w, &m);
+	size_t size;
+
+	if (!has_chunk_header(w)) {
+		puts("  blocks of this kind have no header in front of them");
+		return;
+	}
+	size = read_chunk_header(w, &m);
 
 	for (size_t at = 0; at < size; at += word_of_window(w))
 		put_word_line(w, &m, at, (int64_t)at - (int64_t)size, "header");
@@ -190,9 +204,12 @@ json_t *block_window_header_json(const struct block_window *w)
 	char hex[2 * HEADER_MAX + 1];
 	struct header_facts f;
 	struct memory_part m;
-	const size_t size = read_chunk_header(w, &m);
+	size_t size;
 	json_t *o;
 
+	if (!has_chunk_header(w))
+		return json_null();
+	size = read_chunk_header(w, &m);
 	bytes_to_hex(m.bytes, MIN(size, HEADER_MAX), hex);
 	o = json_fields(
 		JSON_FIELDS(field_text("bytes", m.pages[0].lost || m.pages[1].lost ? NULL : hex)));

@@ -69,7 +69,7 @@ struct chain {
 	size_t n_targets;
 	size_t word;
 	unsigned step;
-	uint64_t pages, lost;
+	uint64_t pages, on_disk, lost;
 	enum chain_end end; /* of: */
 	size_t best;        /* a link; NO_LINK: none */
 	/* A word of a block of the way, by which it comes back to a block before; 0: none. */
@@ -202,10 +202,8 @@ static enum status search_chain_range(struct chain *c, const struct range *r, st
 			return interrupt_status(e);
 		if (page && page->bytes)
 			st = search_chain_page(c, va, page->bytes, e);
-		else if (c->step == 0 && (!page || !page->absent) &&
-			 (!page ||
-			  (page->state != PTE_SUBSECTION && page->state != PTE_FILE_BACKED)))
-			c->lost++;
+		else if (c->step == 0)
+			heap_count_missing(page, &c->on_disk, &c->lost);
 		c->pages += c->step == 0 && page && page->bytes;
 	}
 	return st;
@@ -351,13 +349,14 @@ static enum status tell_chain(struct block_printer *p, const struct chain *c, st
 	chain_end_text(c, text, sizeof(text));
 	if (!p->json)
 		lines_print(stdout, 4, "%s", text);
-	log_result_with(JSON_FIELDS(field_text("ends", chain_end_names[c->end]),
-				    field_u64("pages_searched", c->pages),
-				    field_u64("pages_lost", c->lost)),
-			"summary",
-			"the way ends in: %s; %" PRIu64 " pages searched, %" PRIu64
-			" could not be read",
-			text, c->pages, c->lost);
+	log_result_with(
+		JSON_FIELDS(field_text("ends", chain_end_names[c->end]),
+			    field_u64("pages_searched", c->pages), field_u64("pages_lost", c->lost),
+			    field_u64("pages_on_disk_only", c->on_disk)),
+		"summary",
+		"the way ends in: %s; %" PRIu64 " pages searched, %" PRIu64 " could not be read%s",
+		text, c->pages, c->lost,
+		c->on_disk ? ", and those that only a mapped file has were not searched" : "");
 	return heap_search_outcome(c->session, c->lost, e);
 }
 

@@ -117,15 +117,14 @@ static enum status search_bytes(struct block_printer *p, const struct block_list
 	return st;
 }
 
-/* Of a page that is not there: none, on its file's disk, or lost. */
-static void count_missing(struct needle *n, const struct peek_page *page)
+void heap_count_missing(const struct peek_page *page, uint64_t *on_disk, uint64_t *lost)
 {
 	if (page && page->absent)
 		return;
 	if (page && (page->state == PTE_SUBSECTION || page->state == PTE_FILE_BACKED))
-		n->on_disk++;
+		++*on_disk;
 	else
-		n->lost++;
+		++*lost;
 }
 
 /*
@@ -146,7 +145,7 @@ static enum status search_needle_in_range(struct block_printer *p, const struct 
 		if (interrupted())
 			return interrupt_status(e);
 		if (!page || !page->bytes) {
-			count_missing(n, page);
+			heap_count_missing(page, &n->on_disk, &n->lost);
 			kept = 0;
 			continue;
 		}

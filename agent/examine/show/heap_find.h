@@ -12,6 +12,9 @@
 enum status heap_tell_place(struct block_printer *p, const struct block_list *l, uint64_t at,
 			    const struct json_field *more, struct err *e);
 
+/* Counts a page that has no bytes: there is none, it is on its file's disk, or it is lost. */
+void heap_count_missing(const struct peek_page *page, uint64_t *on_disk, uint64_t *lost);
+
 /* ST_UNREADABLE: so many pages could not be searched. */
 enum status heap_search_outcome(const struct heap_session *s, uint64_t lost, struct err *e);
 

@@ -257,6 +257,15 @@ static json_t *headline_sentence(const struct smear *s, enum copy copy)
 	return json_sprintf("%s%s%s%s", sentence, map, numbers, doubt);
 }
 
+bool smear_is_in_doubt(const struct smear *s)
+{
+	const struct copy_sums *copies = s->total.copy;
+
+	return s->layout.doubt[0] || copies[COPY_IMAGE].state[PTE_UNKNOWN] || s->slots_doubt ||
+	       s->n_file_doubts || smear_numbers_contradicted(s) || s->numbers_unasked ||
+	       s->spaces.cut || s->cut || copies[COPY_BEFORE].cut || copies[COPY_AFTER].cut;
+}
+
 json_t *smear_headline_json(const struct smear *s, enum copy copy)
 {
 	json_t *o = json_pack("{s:s}", "tables", copy_name(copy));
@@ -273,6 +282,7 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy)
 	smear_advice_text(s, copy, advice);
 	if (*advice)
 		json_object_set_new(o, "advice", json_string(advice));
+	json_object_set_new(o, "in_doubt", json_boolean(smear_is_in_doubt(s)));
 	if (s->n_file_doubts)
 		json_object_set_new(o, "slot_map_doubts", smear_doubts_json(s));
 	if (s->n_numbers)

@@ -26,9 +26,12 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 #define SMEAR_WHYS 7
 uint64_t smear_missing(const struct smear *s, enum copy copy, size_t why, const char **ret_text);
 
+/* True if how entries or slots are to be read, or whether all were counted, is not certain. */
+bool smear_is_in_doubt(const struct smear *s);
+
 /*
- * {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "advice":}; NULL if out of
- * memory.
+ * {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "in_doubt":, "advice":}; NULL if
+ * out of memory.
  */
 json_t *smear_headline_json(const struct smear *s, enum copy copy);
 
