@@ -107,9 +107,9 @@ enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_
 /*
  * The swap areas or page files of this machine. Implemented once per system (system_*.c).
  * ST_NO_SOURCE if the system has no answer. An empty list is ST_OK. With `hibernation`, also
- * hiberfil.sys on Windows; Linux hibernates into a swap area instead. With `held`, a page file whose
- * volume cannot be read is tried by System's handle (held_file.h), which a security product may
- * report.
+ * hiberfil.sys on Windows; Linux hibernates into a swap area instead. With `held`, a page file
+ * whose volume cannot be read is tried by System's handle (held_file.h), which a security product
+ * may report.
  */
 enum status pagefiles_on_host(bool hibernation, bool held, struct pagefile_list *ret,
 			      struct err *e);
